@@ -1,0 +1,35 @@
+"""timesink: where does PyTorch training time really go?
+
+The public names are loaded on first use, so that ``import timesink`` costs nothing in a training
+script and reading a trace never imports torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from timesink.api import analyze, read_trace
+    from timesink.capture.library import profile, trace_handler
+
+_HOME = {
+    "analyze": "timesink.api",
+    "read_trace": "timesink.api",
+    "profile": "timesink.capture.library",
+    "trace_handler": "timesink.capture.library",
+}
+
+__all__ = ["__version__", "analyze", "profile", "read_trace", "trace_handler"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'timesink' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Pure analyses: tables in, frozen results out. No I/O, no clock, no torch."""

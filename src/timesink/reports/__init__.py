@@ -1,0 +1,1 @@
+"""Renderers of one report: terminal, HTML, Markdown, JSON."""
