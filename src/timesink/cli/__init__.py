@@ -1,1 +1,41 @@
-"""One file per command: parse, call the api, print, exit."""
+"""The command line: one file per command, each parses, calls the api, prints and exits.
+
+Exit codes: 0 fine, 1 our own error, 2 bad usage or bad input; ``run`` passes the script's through.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from timesink.errors import TimesinkError
+
+
+def main() -> None:
+    """Run the command named on the command line and exit with its code."""
+    from timesink.cli.app import build
+
+    try:
+        build()(prog_name="timesink")
+    except TimesinkError as error:
+        print(f"timesink: {error.message}", file=sys.stderr)
+        if error.remedy:
+            print(f"          {error.remedy}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("timesink: interrupted", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: what it wanted, it has.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("TIMESINK_DEBUG"):
+            raise
+        print(
+            f"timesink: a defect of timesink itself: {type(error).__name__}: {error}\n"
+            "          Set TIMESINK_DEBUG=1 for the traceback, and please report it.",
+            file=sys.stderr,
+        )
+        sys.exit(1)

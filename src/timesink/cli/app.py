@@ -1,0 +1,44 @@
+"""Puts the commands together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from timesink import __version__
+from timesink.cli import analyze, ops, quick, run, view
+
+_HELP = """Where does PyTorch training time really go? Measure, name the bottleneck, prove the fix.
+
+Start with:  timesink run train.py
+"""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"timesink {__version__}")
+        raise typer.Exit
+
+
+def build() -> typer.Typer:
+    """The application with all commands."""
+    app = typer.Typer(
+        help=_HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show version.")
+        ] = False,
+    ) -> None:
+        pass
+
+    for module in (run, quick, analyze, ops, view):
+        module.register(app)
+    return app

@@ -1,0 +1,128 @@
+"""``timesink run``: measure an unmodified training script."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_EXAMPLES = """Run a training script unchanged and say where its time goes.
+
+The script's own arguments follow its name. Its exit code is passed through.
+
+Examples:
+
+  timesink run train.py --epochs 1
+
+  timesink run -m package.train --lr 0.1
+
+  timesink run --with-stack --active 2 train.py
+
+  torchrun --nproc-per-node=2 -m timesink run train.py
+"""
+
+Script = Annotated[
+    list[str],
+    typer.Argument(metavar="SCRIPT [ARGS]...", help="The script and its own arguments."),
+]
+ModuleFlag = Annotated[bool, typer.Option("-m", help="SCRIPT is a module, as in python -m.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", "-o", help="The folder that run folders are made in.")
+]
+NameOption = Annotated[
+    str | None, typer.Option("--name", help="Name of the run folder.", show_default="script-time")
+]
+
+
+def command(
+    script: Script,
+    module: ModuleFlag = False,
+    wait: Annotated[int, typer.Option(min=0, help="Steps before the profiler window.")] = 3,
+    warmup: Annotated[int, typer.Option(min=0, help="Warm-up steps, recorded then dropped.")] = 1,
+    active: Annotated[int, typer.Option(min=0, help="Steps to record; 0: light only.")] = 5,
+    shapes: Annotated[
+        bool, typer.Option("--shapes/--no-shapes", help="Input shapes (a few % in the window).")
+    ] = True,
+    with_stack: Annotated[
+        bool, typer.Option("--with-stack", help="Python lines (slows the window 2-5 times).")
+    ] = False,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Allocations (slows the window 1.2-2 times).")
+    ] = False,
+    max_seconds: Annotated[
+        float, typer.Option("--max-seconds", min=0, help="Longest window, in seconds.")
+    ] = 120.0,
+    ranks: Annotated[
+        str, typer.Option("--ranks", help="Ranks whose window is recorded, e.g. 0,1.")
+    ] = "",
+    out: OutOption = Path("timesink_runs"),
+    name: NameOption = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="The report as JSON on stdout, after the script's own.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write files only.")] = False,
+) -> None:
+    from timesink import api
+    from timesink.model.run import Schedule
+
+    schedule = Schedule(wait, warmup, active, shapes, with_stack, memory, max_seconds)
+    outcome = api.run(
+        script, module=module, schedule=schedule, out=out, name=name, ranks=_ranks(ranks)
+    )
+    if outcome.reports_here:
+        _report(outcome.folder, json=json, quiet=quiet)
+    leave(outcome.exit_code, outcome.signal)
+
+
+command.__doc__ = _EXAMPLES
+
+
+def _ranks(text: str) -> tuple[int, ...]:
+    from timesink.errors import BadUsage
+
+    try:
+        return tuple(int(r) for r in text.split(",") if r.strip())
+    except ValueError:
+        raise BadUsage(f"--ranks {text} is not a list of numbers.", "Write e.g. 0,1.") from None
+
+
+def _report(folder: Path, *, json: bool, quiet: bool) -> None:
+    """Write the report files and print; on stderr, so that the script's own stdout stays its own.
+
+    A report that cannot be made must not change the script's exit code.
+    """
+    from timesink import api
+    from timesink.errors import TimesinkError
+
+    try:
+        report = api.report(folder, timeline=True)
+        page = api.write_reports(report, folder)
+    except (TimesinkError, OSError) as error:
+        print(f"timesink: no report: {error}\n          Recorded: {folder}", file=sys.stderr)
+        return
+    if json:
+        sys.stdout.write(api.to_json(report).decode() + "\n")
+    elif not quiet:
+        api.print_report(report, stderr=True)
+        print(f"HTML report: {page}", file=sys.stderr)
+
+
+def leave(exit_code: int, killed_by: int | None) -> None:
+    """Exit as the script did: with its code, or by the signal that ended it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if killed_by:
+        if hasattr(signal, "SIGKILL") and killed_by != signal.SIGKILL:
+            signal.signal(killed_by, signal.SIG_DFL)
+        os.kill(os.getpid(), killed_by)
+    raise typer.Exit(exit_code)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    settings = {"allow_interspersed_args": False}
+    app.command("run", context_settings=settings)(command)
