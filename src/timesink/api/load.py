@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 
-def read_trace(
-    path: str | Path, *, cache: bool = True, progress: Progress | None = None
-) -> Trace:
+def read_trace(path: str | Path, *, cache: bool = True, progress: Progress | None = None) -> Trace:
     """Read one Chrome trace of torch.profiler into tables.
 
     Raises ``NotATrace``, ``EmptyTrace`` or ``UnreadableFile`` (all ``TimesinkError``) with one
@@ -143,9 +141,7 @@ def _judged(
     return Report(title, diagnosis, analysis, run, light, timeline, artifacts, others)
 
 
-def _trace_report(
-    path: Path, cache: bool, progress: Progress | None, wanted: bool
-) -> Report:
+def _trace_report(path: Path, cache: bool, progress: Progress | None, wanted: bool) -> Report:
     trace = read_trace(path, cache=cache, progress=progress)
     analysis, timeline = _analysis_and_timeline(trace, wanted)
     files = (("Chrome trace", str(path)),)

@@ -102,7 +102,9 @@ def print_quick(quick: Quick, *, limit: int) -> None:
 
     from timesink.reports.quick import print_quick as render
 
-    render(quick.result.environment, quick.functions, quick.operators, quick.notes, limit, Console())
+    render(
+        quick.result.environment, quick.functions, quick.operators, quick.notes, limit, Console()
+    )
 
 
 def quick_json(quick: Quick, *, limit: int) -> bytes:

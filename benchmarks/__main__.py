@@ -1,0 +1,33 @@
+"""``python -m benchmarks [reading] [peers] [overhead]``: all of them when none is named."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from benchmarks import overhead, peers, reading
+
+TRACES = Path(
+    os.environ.get("TIMESINK_TRACES", Path(__file__).parents[2] / "shared" / "traces")
+).resolve()
+WORK = Path(os.environ.get("TIMESINK_BENCH", Path.home() / ".cache" / "timesink-benchmarks"))
+
+
+def main(names: list[str]) -> None:
+    WORK.mkdir(parents=True, exist_ok=True)
+    chosen = names or ["reading", "peers", "overhead"]
+    print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}", flush=True)
+    for name in chosen:
+        print(f"\n== {name}", flush=True)
+        if name == "reading":
+            reading.main(TRACES, WORK)
+        elif name == "peers":
+            peers.main(TRACES, WORK)
+        elif name == "overhead":
+            overhead.main()
+        else:
+            sys.exit(f"no benchmark {name}: reading, peers, overhead")
+
+
+main(sys.argv[1:])
