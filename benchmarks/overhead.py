@@ -18,10 +18,12 @@ from benchmarks.measure import measured
 _TRAIN = """
 import time, json, torch
 torch.manual_seed(0); torch.set_num_threads(1)
-data = torch.utils.data.TensorDataset(torch.randn(96 * 64, 512), torch.randint(0, 10, (96 * 64,)))
+inputs, targets = torch.randn(96 * 64, 512), torch.randint(0, 10, (96 * 64,))
+data = torch.utils.data.TensorDataset(inputs, targets)
 loader = torch.utils.data.DataLoader(data, batch_size=64)
-model = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1024),
-    torch.nn.ReLU(), torch.nn.Linear(1024, 10))
+model = torch.nn.Sequential(
+    torch.nn.Linear(512, 1024), torch.nn.ReLU(),
+    torch.nn.Linear(1024, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 times = []
 for epoch in range(4):

@@ -26,7 +26,7 @@ def multiply(source: Path, target: Path, copies: int) -> int:
     events = document["traceEvents"]
     timed = [e for e in events if e.get("ph") == "X" and e.get("cat") != "Trace"]
     span = max(int(e["ts"] + e["dur"]) for e in timed) - min(int(e["ts"]) for e in timed)
-    steps = 1 + len({n for n in _STEP.findall(text)})
+    steps = 1 + len(set(_STEP.findall(text)))
     head, body, tail = _split(text)
     temporary = target.with_suffix(".tmp")
     with temporary.open("wb") as out:

@@ -17,17 +17,6 @@ from timesink.cli.common import (
     write_text,
 )
 
-_EXAMPLES = """Say where the time goes in a trace, a folder of ranks, or a run.
-
-Examples:
-
-  timesink analyze trace.json.gz
-
-  timesink analyze profiles/ --html report.html
-
-  timesink analyze timesink_runs/train-1 --json
-"""
-
 
 def command(
     path: PathArgument,
@@ -45,6 +34,16 @@ def command(
     no_cache: NoCacheOption = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Longer tables.")] = False,
 ) -> None:
+    """Say where the time goes in a trace, a folder of ranks, or a run.
+
+    Examples:
+
+      timesink analyze trace.json.gz
+
+      timesink analyze profiles/ --html report.html
+
+      timesink analyze timesink_runs/train-1 --json
+    """
     from timesink import api
 
     with progress("reading") as update:
@@ -66,9 +65,6 @@ def command(
         api.print_report(report, verbose=verbose)
         if html:
             typer.echo(f"HTML report: {html}")
-
-
-command.__doc__ = _EXAMPLES
 
 
 def register(app: typer.Typer) -> None:

@@ -11,19 +11,6 @@ import typer
 from timesink.cli.common import JsonOption, NoCacheOption, PathArgument, RankOption, progress
 from timesink.errors import BadUsage
 
-_EXAMPLES = """Operators (or kernels) with self and total time, as torch's key_averages() shows them.
-
-Examples:
-
-  timesink ops timesink_runs/train-1
-
-  timesink ops trace.json.gz --sort self_cpu_time_total --limit 30
-
-  timesink ops trace.json.gz --group-by shape --csv > ops.csv
-
-  timesink ops trace.json.gz --kernels
-"""
-
 
 def command(
     path: PathArgument,
@@ -50,6 +37,18 @@ def command(
     rank: RankOption = None,
     no_cache: NoCacheOption = False,
 ) -> None:
+    """Operators or kernels with self and total time, as torch's key_averages() does.
+
+    Examples:
+
+      timesink ops timesink_runs/train-1
+
+      timesink ops trace.json.gz --sort self_cpu_time_total --limit 30
+
+      timesink ops trace.json.gz --group-by shape --csv > ops.csv
+
+      timesink ops trace.json.gz --kernels
+    """
     from timesink import api
 
     if as_csv and json:
@@ -75,9 +74,6 @@ def command(
         writer.writerows(table.values)
     else:
         api.print_table(table)
-
-
-command.__doc__ = _EXAMPLES
 
 
 def register(app: typer.Typer) -> None:

@@ -10,17 +10,6 @@ import typer
 
 from timesink.cli.run import ModuleFlag, NameOption, OutOption, Script, leave
 
-_EXAMPLES = """Environment, Python functions and operators of a script, in ONE run of it.
-
-The successor of torch.utils.bottleneck; it survives DataLoader workers.
-
-Examples:
-
-  timesink quick train.py --epochs 1
-
-  timesink quick --limit 30 -m package.train
-"""
-
 
 def command(
     script: Script,
@@ -33,6 +22,16 @@ def command(
     name: NameOption = None,
     json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
+    """Environment, Python functions and operators of a script, in ONE run of it.
+
+    The successor of torch.utils.bottleneck; it survives DataLoader workers.
+
+    Examples:
+
+      timesink quick train.py --epochs 1
+
+      timesink quick --limit 30 -m package.train
+    """
     from timesink import api
 
     quick = api.quick(script, module=module, max_seconds=max_seconds, out=out, name=name)
@@ -41,9 +40,6 @@ def command(
     else:
         api.print_quick(quick, limit=limit)
     leave(quick.result.exit_code, quick.result.signal)
-
-
-command.__doc__ = _EXAMPLES
 
 
 def register(app: typer.Typer) -> None:

@@ -10,20 +10,6 @@ from typing import Annotated
 
 import typer
 
-_EXAMPLES = """Run a training script unchanged and say where its time goes.
-
-The script's own arguments follow its name. Its exit code is passed through.
-
-Examples:
-
-  timesink run train.py --epochs 1
-
-  timesink run -m package.train --lr 0.1
-
-  timesink run --with-stack --active 2 train.py
-
-  torchrun --nproc-per-node=2 -m timesink run train.py
-"""
 
 Script = Annotated[
     list[str],
@@ -66,6 +52,20 @@ def command(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write files only.")] = False,
 ) -> None:
+    """Run a training script unchanged and say where its time goes.
+
+    The script's own arguments follow its name. Its exit code is passed through.
+
+    Examples:
+
+      timesink run train.py --epochs 1
+
+      timesink run -m package.train --lr 0.1
+
+      timesink run --with-stack --active 2 train.py
+
+      torchrun --nproc-per-node=2 -m timesink run train.py
+    """
     from timesink import api
     from timesink.model.run import Schedule
 
@@ -76,9 +76,6 @@ def command(
     if outcome.reports_here:
         _report(outcome.folder, json=json, quiet=quiet)
     leave(outcome.exit_code, outcome.signal)
-
-
-command.__doc__ = _EXAMPLES
 
 
 def _ranks(text: str) -> tuple[int, ...]:

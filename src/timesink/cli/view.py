@@ -10,15 +10,6 @@ import typer
 
 from timesink.cli.common import PathArgument, RankOption, progress, write_text
 
-_EXAMPLES = """Open a trace in Perfetto (served on 127.0.0.1 only) or offline.
-
-Examples:
-
-  timesink view timesink_runs/train-1
-
-  timesink view trace.json.gz --offline
-"""
-
 
 def command(
     path: PathArgument,
@@ -36,6 +27,14 @@ def command(
         Path | None, typer.Option("--output", "-o", help="Where --offline writes the page.")
     ] = None,
 ) -> None:
+    """Open a trace in Perfetto (served on 127.0.0.1 only) or offline.
+
+    Examples:
+
+      timesink view timesink_runs/train-1
+
+      timesink view trace.json.gz --offline
+    """
     from timesink import api
 
     trace = api.find_trace(path, rank=rank)
@@ -49,9 +48,6 @@ def command(
     typer.echo(f"Timeline: {page}")
     if browser:
         webbrowser.open(page.resolve().as_uri())
-
-
-command.__doc__ = _EXAMPLES
 
 
 def register(app: typer.Typer) -> None:
