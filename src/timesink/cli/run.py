@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-
 Script = Annotated[
     list[str],
     typer.Argument(metavar="SCRIPT [ARGS]...", help="The script and its own arguments."),
