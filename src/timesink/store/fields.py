@@ -1,0 +1,151 @@
+"""What is decoded of a trace event, and how its numbers are read exactly.
+
+Only the fields that analyses use are decoded; msgspec skips the rest without building objects.
+Fields are decoded as whatever they are and checked when they become a column, so that a value of
+an unexpected type means "unknown" (-1) and never an error.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+#: From here on a float of µs no longer holds three exact decimals: read the text instead.
+EXACT_FLOAT = 2.0**43
+NO_RAW = msgspec.Raw(b"")
+_INT64 = 1 << 63
+
+
+class Args(msgspec.Struct, frozen=True, gc=False):
+    """The args that some analysis uses. Absent integers are -1 at once: no pass to fill them."""
+
+    ext: Any = msgspec.field(default=-1, name="External id")
+    corr: Any = msgspec.field(default=-1, name="correlation")
+    stream: Any = -1
+    device: Any = -1
+    bytes: Any = -1
+    seq: Any = msgspec.field(default=-1, name="Sequence number")
+    dims: msgspec.Raw = msgspec.field(default=NO_RAW, name="Input Dims")
+    types: msgspec.Raw = msgspec.field(default=NO_RAW, name="Input type")
+    stack: Any = msgspec.field(default="", name="Call stack")
+    module: Any = msgspec.field(default="", name="Module Hierarchy")
+    py_id: Any = msgspec.field(default=-1, name="Python id")
+    py_parent: Any = msgspec.field(default=-1, name="Python parent id")
+    addr: Any = msgspec.field(default=0, name="Addr")
+    memory_bytes: Any = msgspec.field(default=0, name="Bytes")
+    device_type: Any = msgspec.field(default=-1, name="Device Type")
+    device_id: Any = msgspec.field(default=-1, name="Device Id")
+    allocated: Any = msgspec.field(default=-1, name="Total Allocated")
+    reserved: Any = msgspec.field(default=-1, name="Total Reserved")
+    label: Any = msgspec.field(default=None, name="name")  # of ph M rows
+    labels: Any = None  # of ph M rows
+
+
+NO_ARGS = Args()
+
+
+class Event(msgspec.Struct, gc=False):
+    """One trace event; ``ts`` and ``dur`` as JSON numbers."""
+
+    ph: Any = None
+    cat: Any = None
+    name: Any = None
+    pid: Any = None
+    tid: Any = None
+    ts: Any = None
+    dur: Any = None
+    id: Any = None
+    args: Args = NO_ARGS
+
+
+class ExactEvent(msgspec.Struct, gc=False):
+    """The same with the text of the times, for numbers that a float cannot hold."""
+
+    ph: Any = None
+    cat: Any = None
+    name: Any = None
+    pid: Any = None
+    tid: Any = None
+    ts: msgspec.Raw = NO_RAW
+    dur: msgspec.Raw = NO_RAW
+    id: Any = None
+    args: Args = NO_ARGS
+
+
+def nanoseconds(value: Any) -> int | None:
+    """A time in µs (int, float, text or raw JSON) as integer ns; None when it is not a time."""
+    kind = value.__class__
+    if kind is int:
+        ns = value * 1000
+    elif kind is float:
+        if value != value or value in (float("inf"), float("-inf")):
+            return None
+        ns = round(value * 1000)
+    elif kind is msgspec.Raw:
+        return _from_text(bytes(value).decode("ascii", "replace").strip('" \t\r\n'))
+    elif kind is str:
+        return _from_text(value.strip())
+    else:
+        return None
+    return ns if -_INT64 <= ns < _INT64 else None
+
+
+def _from_text(text: str) -> int | None:
+    whole, dot, part = text.partition(".")
+    if whole.isdigit() and (not dot or (part.isdigit() and len(part) <= 3)) and text.isascii():
+        ns = int(whole) * 1000 + int(part.ljust(3, "0") if part else 0)
+    else:
+        try:
+            number = Decimal(text)
+            if not number.is_finite() or abs(number) > _INT64:
+                return None
+            ns = int((number * 1000).to_integral_value())
+        except (InvalidOperation, ValueError):
+            return None
+    return ns if ns < _INT64 else None
+
+
+def times(values: list[Any]) -> tuple[Array, Array]:
+    """ns and validity of a list of times; fast when they are all int or all small floats."""
+    try:
+        array = np.array(values)
+    except (ValueError, OverflowError):
+        array = np.array([], dtype=object)
+    valid = np.ones(len(values), bool)
+    small = array.shape == valid.shape and array.dtype.kind in "if" and len(array) > 0
+    if small and array.dtype == np.int64 and np.abs(array).max() < 2**53:
+        return array * 1000, valid
+    if small and array.dtype == np.float64 and bool(np.all(np.abs(array) < EXACT_FLOAT)):
+        return np.rint(array * 1000).astype(np.int64), valid
+    exact = [nanoseconds(v) for v in values]
+    valid = np.array([v is not None for v in exact], bool)
+    return np.array([v or 0 for v in exact], np.int64), valid
+
+
+def integers(values: list[Any], absent: int = -1) -> Array:
+    """A column of integers; whatever is not an integer (or text of one) is ``absent``."""
+    try:
+        array = np.array(values)
+    except (ValueError, OverflowError):
+        array = np.array([])
+    if array.dtype == np.int64 and array.shape == (len(values),):
+        return array
+    return np.array([_integer(v, absent) for v in values], np.int64)
+
+
+def _integer(value: Any, absent: int) -> int:
+    if value.__class__ is int:
+        return value if -_INT64 <= value < _INT64 else (value & (2 * _INT64 - 1)) - 2 * _INT64
+    if value.__class__ is str:
+        digits = value.removeprefix("-")
+        if digits.isascii() and digits.isdigit() and len(digits) < 19:
+            return int(value)
+    if value.__class__ is float and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return absent
