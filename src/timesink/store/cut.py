@@ -93,16 +93,16 @@ class Cutter:
 
     def chunks(self) -> Iterator[Chunk]:
         """All events, in chunks of about ``CHUNK`` bytes."""
+        size = CHUNK
         while True:
-            self._fill(CHUNK)
+            self._fill(size)
             if self._eof:
                 break
             cut = self._last_boundary()
-            while cut is None and not self._eof:
-                self._fill(2 * len(self._buffer))
-                cut = self._last_boundary()
-            if cut is None:
-                break
+            if cut is None:  # one event larger than the buffer, or no event at all
+                size *= 2
+                continue
+            size = CHUNK
             yield Chunk(self._offset, self._buffer[: cut[0]])
             self._drop(cut[1])
         yield from self._final()

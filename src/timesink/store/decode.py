@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from timesink.model.trace import QualityNote
 from timesink.store.fields import (
     EXACT_FLOAT,
     NO_ARGS,
@@ -37,7 +38,8 @@ class Columns:
     ``tables``: "events", "memory", "flows", "counters", "open" (ph B/E rows still to be joined),
     each a dict of equally long arrays. ``strings``: the local intern table, 0 is "".
     ``tracks``: (pid, tid) as spelt. ``metadata``: (pid, tid, name, args) of ph M rows.
-    ``counts``: damage and oddities by code; ``elements``: array elements in the chunk.
+    ``counts``: oddities by code; ``elements``: array elements in the chunk; ``notes``: damage.
+    ``ended``: the list of events was closed in this chunk, ``rest`` is what follows it.
     """
 
     tables: dict[str, dict[str, Array]] = field(default_factory=dict)
@@ -47,6 +49,9 @@ class Columns:
     counts: dict[str, int] = field(default_factory=dict)
     phases: dict[str, int] = field(default_factory=dict)
     elements: int = 0
+    notes: list[QualityNote] = field(default_factory=list)
+    ended: bool = False
+    rest: bytes = b""
 
 
 class Interner(dict[Any, int]):

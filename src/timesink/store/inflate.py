@@ -14,14 +14,17 @@ from typing import Any
 from timesink.errors import EmptyTrace, UnreadableFile
 from timesink.model.trace import QualityNote
 
-try:  # igzip inflates 2-3 times faster
-    from isal import isal_zlib as _zlib
-except ImportError:  # pragma: no cover - platforms without a wheel
-    _zlib = zlib
+_zlib: Any = zlib
+try:  # igzip inflates 2-3 times faster; there is no wheel for every platform
+    from isal import isal_zlib
+
+    _zlib = isal_zlib
+except ImportError:  # pragma: no cover
+    pass
 
 MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
-_ERRORS = tuple({zlib.error, _zlib.error})
+_ERRORS: tuple[type[Exception], ...] = (zlib.error, _zlib.error)
 
 
 class Stream:
@@ -58,6 +61,10 @@ class Stream:
                 self._inflated += len(data)
                 return data
         return b""
+
+    def seek(self, offset: int) -> None:
+        """Move in a plain file (a compressed one can only be read forward)."""
+        self._file.seek(offset)
 
     def close(self) -> None:
         """Close the file."""

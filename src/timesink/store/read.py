@@ -1,0 +1,173 @@
+"""Reads a trace: head, chunks on all cores, tail; into memory or into the cache as it goes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from timesink.errors import UnreadableFile
+from timesink.model.trace import QualityNote
+from timesink.store import cache as cached
+from timesink.store import repair, saved, sniff
+from timesink.store.assemble import Assembler
+from timesink.store.cut import Chunk, Cutter
+from timesink.store.decode import Columns
+from timesink.store.describe import describe
+from timesink.store.finish import finish, joined, stats
+from timesink.store.inflate import Stream, open_stream
+from timesink.store.notes import Notes
+from timesink.store.pool import decoded
+from timesink.store.trace import Trace
+
+#: Files whose JSON is smaller are decoded in this process: starting another costs more.
+PARALLEL_BYTES = 24 << 20
+#: Files smaller than this are read again as fast as their cache would be.
+CACHE_BYTES = 2 << 20
+_GZIP_FACTOR = 12
+_LOWEST = ("events", "memory", "flows", "counters", "open")
+
+
+def read_trace(
+    path: str | Path,
+    *,
+    cache: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+    workers: int | None = None,
+) -> Trace:
+    """Read one Chrome trace of torch.profiler.
+
+    ``workers``: decoding processes (default: by size and cores; 0 or 1 decode in this process).
+    ``progress`` is called with (bytes done, bytes in all) of the file. Raises ``NotATrace``,
+    ``EmptyTrace`` or ``UnreadableFile``.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise UnreadableFile(f"{path} is a folder, not a file.", "Name one of the traces in it.")
+    if not path.exists():
+        raise UnreadableFile(f"{path} does not exist.", "Check the path.")
+    if cache and (folder := cached.lookup(path)):
+        trace = saved.load(folder, path)
+        if trace is not None:
+            return trace
+        cached.discard(folder)
+    stream = open_stream(path)
+    try:
+        return _Reading(path, stream, progress, cache).run(workers)
+    finally:
+        stream.close()
+
+
+class _Reading:
+    """The state of one reading."""
+
+    def __init__(
+        self,
+        path: Path,
+        stream: Stream,
+        progress: Callable[[int, int], None] | None,
+        cache: bool,
+    ) -> None:
+        self.path = path
+        self.stream = stream
+        self.progress = progress
+        self.cutter = Cutter(stream)
+        self.assembler = Assembler()
+        self.notes = Notes()
+        self.index: list[tuple[int, int, int]] = []
+        self.parts: dict[str, list[pl.DataFrame]] = {}
+        self.metadata: list[tuple[str, str, str, str]] = []
+        self.phases: dict[str, int] = {}
+        self.json_size = stream.size * (_GZIP_FACTOR if stream.compressed else 1)
+        big = self.json_size >= CACHE_BYTES
+        self.folder = cached.begin() if cache and big else None
+        self.number = 0
+        if cache and big and self.folder is None:
+            self.notes.add("no-cache", "the cache folder cannot be written: nothing was cached")
+
+    def run(self, workers: int | None) -> Trace:
+        try:
+            found = self.cutter.start()
+            sniff.check_head(self.cutter.head + self.cutter.peek(), self.path, found)
+            for chunk, columns in self._decoded(workers):
+                self._take(chunk, columns)
+                if self.progress:
+                    self.progress(self.stream.compressed_read, self.stream.size)
+                if columns.ended and not chunk.last:
+                    self._overrun(columns)
+                    break
+            return self._finish()
+        except BaseException:
+            if self.folder:
+                cached.discard(self.folder)
+            raise
+
+    def _decoded(self, workers: int | None) -> Iterator[tuple[Chunk, Columns]]:
+        if workers is None:
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+            workers = cores if self.json_size >= PARALLEL_BYTES and cores > 1 else 0
+        count = workers if workers > 1 else 0
+        return decoded(self.cutter.chunks(), self.cutter.key, count)
+
+    def _take(self, chunk: Chunk, columns: Columns) -> None:
+        self.index.append((self.assembler.ordinal, chunk.offset, len(chunk.data)))
+        for note in columns.notes:
+            self.notes.merge(note)
+        if columns.counts.get("unfinished"):
+            self.notes.add(
+                "unfinished",
+                "{n} rows without an end (negative or no duration) are left out of all sums",
+                columns.counts["unfinished"],
+                "warning",
+            )
+        self.metadata += columns.metadata
+        for phase, count in columns.phases.items():
+            self.phases[phase] = self.phases.get(phase, 0) + count
+        for name, frame in self.assembler.frames(columns).items():
+            if frame.height:
+                self.parts.setdefault(name, []).append(frame)
+        if self.folder and sum(f.height for f in self.parts.get("events", [])) >= saved.PART_ROWS:
+            self._spill()
+
+    def _spill(self) -> None:
+        """Write what has been collected as parts; a full disk ends caching, not the reading."""
+        assert self.folder is not None
+        try:
+            saved.write_parts(self.folder, self.number, self.parts)
+        except OSError as error:
+            self.parts = saved.read_back(self.folder, self.parts)
+            cached.discard(self.folder)
+            self.folder = None
+            reason = error.strerror or str(error)
+            self.notes.add("no-cache", f"the cache could not be written ({reason})")
+            return
+        self.number += 1
+        self.parts = {k: v for k, v in self.parts.items() if k == "open"}
+
+    def _overrun(self, columns: Columns) -> None:
+        """The list of events ended inside a chunk: what follows it is the document's tail."""
+        self.cutter.more(columns.rest)
+        self.cutter.tail += self.cutter.remainder()
+
+    def _finish(self) -> Trace:
+        for note in self.stream.notes:
+            self.notes.merge(note)
+        tail = self.cutter.tail
+        if b'"traceEvents"' in tail or b'"schemaVersion"' in tail.partition(b"{")[2]:
+            self.notes.merge(repair.note("several-writers", 1, self.stream.compressed_read))
+        if not self.cutter.closed and not self.cutter.is_list and not self.notes.has("truncated"):
+            self.notes.merge(repair.note("truncated", 1, self.stream.compressed_read))
+        head = describe(self.cutter.head, tail, self.cutter.is_list, self.notes)
+        joined(self.parts, self.assembler, self.notes)
+        sniff.check_events(stats(self.assembler, self.phases, head), self.path)
+        parts = finish(self.parts, self.assembler, self.metadata, self.folder)
+        trace = saved.build(self, parts, head)
+        if self.folder:
+            return saved.store(trace, self.folder, self.path, parts)
+        return trace
+
+
+__all__ = ["QualityNote", "msgspec", "read_trace"]
