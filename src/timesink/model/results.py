@@ -287,6 +287,7 @@ class Analysis:
     launches: LaunchStats | None = None
     memory: tuple[MemoryCurve, ...] = ()
     longest_op: LongestEvent | None = None
+    longest_self_op: LongestEvent | None = None  #: by time without nested calls
     longest_device: LongestEvent | None = None
     trends: tuple[Trend, ...] = ()
     host_threads: int = 0
