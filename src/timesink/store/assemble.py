@@ -41,6 +41,11 @@ class Assembler:
         self._annotation: list[bool] = [False]
         self._place: list[tuple[int, int]] = []
 
+    @property
+    def bare(self) -> bool:
+        """Whether some rows have no category."""
+        return "" in self.categories
+
     def frames(self, columns: Columns) -> dict[str, pl.DataFrame]:
         """The tables of one chunk ("events", "memory", "flows", "counters", "open")."""
         codes = self._codes(columns.strings)
@@ -52,9 +57,9 @@ class Assembler:
             if "ord" in data:
                 data["ord"] = data["ord"] + self.ordinal
             if name == "flows":
-                data["id"] = np.where(
-                    data["id"] < -1, -2 - codes[np.maximum(-2 - data["id"], 0)], data["id"]
-                )
+                local = np.clip(-2 - data["id"], 0, len(codes) - 1)
+                mapped = -2 - codes.astype(np.int64)[local]
+                data["id"] = np.where(data["id"] < -1, mapped, data["id"])
             out[name] = self._events(data) if name in ("events", "open") else _frame(name, data)
         self.ordinal += columns.elements
         return out
@@ -81,9 +86,8 @@ class Assembler:
 
     def _events(self, data: dict[str, Array]) -> pl.DataFrame:
         kind = np.array(self._kind_of, np.uint8)[data["cat"]]
-        if "" not in self.categories or Kind.CPU_OP in kind:
-            annotation = np.array(self._annotation, bool)[data["name"]]
-            kind[annotation & (kind == Kind.CPU_OP)] = Kind.USER_ANNOTATION
+        annotation = np.array(self._annotation, bool)[data["name"]]
+        kind[annotation & (kind == Kind.CPU_OP)] = Kind.USER_ANNOTATION
         data["kind"] = kind
         device = np.isin(kind, DEVICE_KINDS)
         self._locate(data, device)

@@ -130,10 +130,15 @@ class Cutter:
         if data.strip():
             yield Chunk(self._offset, data, last=True)
 
+    def peek(self) -> bytes:
+        """The bytes that follow the head, as far as they are read."""
+        return self._buffer[: 1 << 20]
+
     def more(self, rest: bytes) -> None:
-        """The list turned out to end inside a chunk: ``rest`` is the tail's beginning."""
+        """The list ended inside a chunk: ``rest`` and what is still unread are the tail."""
         self.closed = True
-        self.tail = rest
+        self._fill(len(self._buffer) + _HEAD_LIMIT)
+        self.tail = rest + b"," + self._buffer
 
     def _last_boundary(self) -> tuple[int, int] | None:
         """(start, end) of the last separator between events in the buffer."""

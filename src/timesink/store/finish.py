@@ -100,9 +100,7 @@ def classify_bare(
     texts = list(assembler.strings)
     bare = events["cat"].to_numpy() == 0
     track = events["track"].to_numpy()
-    processes = [
-        p or pid for p, pid in zip(tracks["process_name"], tracks["pid"], strict=True)
-    ]
+    processes = [p or pid for p, pid in zip(tracks["process_name"], tracks["pid"], strict=True)]
     kind = events["kind"].to_numpy().copy()
     device = events["device"].to_numpy().copy()
     stream = events["stream"].to_numpy().copy()
@@ -159,6 +157,10 @@ def _rows_at(events: pl.DataFrame, points: pl.DataFrame) -> np.ndarray[Any, Any]
     """For each flow point the innermost row on its track that has begun by then, or -1."""
     rows = events.with_row_index("row").sort("ts", pl.col("dur"), descending=[False, True])
     found = points.with_row_index("point").join_asof(
-        rows.select("ts", "track", "row"), on="ts", by="track", strategy="backward"
+        rows.select("ts", "track", "row"),
+        on="ts",
+        by="track",
+        strategy="backward",
+        check_sortedness=False,
     )
     return found.sort("point")["row"].fill_null(-1).cast(pl.Int64).to_numpy()

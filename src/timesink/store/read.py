@@ -6,21 +6,21 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import polars as pl
 
 from timesink.errors import UnreadableFile
-from timesink.model.trace import QualityNote
 from timesink.store import cache as cached
 from timesink.store import repair, saved, sniff
 from timesink.store.assemble import Assembler
 from timesink.store.cut import Chunk, Cutter
 from timesink.store.decode import Columns
 from timesink.store.describe import describe
-from timesink.store.finish import finish, joined, stats
+from timesink.store.finish import classify_bare, join_halves, stats, track_table
 from timesink.store.inflate import Stream, open_stream
+from timesink.store.info import trace_info
 from timesink.store.notes import Notes
 from timesink.store.pool import decoded
+from timesink.store.schema import EVENTS, FLOWS
 from timesink.store.trace import Trace
 
 #: Files whose JSON is smaller are decoded in this process: starting another costs more.
@@ -28,7 +28,6 @@ PARALLEL_BYTES = 24 << 20
 #: Files smaller than this are read again as fast as their cache would be.
 CACHE_BYTES = 2 << 20
 _GZIP_FACTOR = 12
-_LOWEST = ("events", "memory", "flows", "counters", "open")
 
 
 def read_trace(
@@ -97,7 +96,7 @@ class _Reading:
                 if self.progress:
                     self.progress(self.stream.compressed_read, self.stream.size)
                 if columns.ended and not chunk.last:
-                    self._overrun(columns)
+                    self.cutter.more(columns.rest)
                     break
             return self._finish()
         except BaseException:
@@ -147,27 +146,54 @@ class _Reading:
         self.number += 1
         self.parts = {k: v for k, v in self.parts.items() if k == "open"}
 
-    def _overrun(self, columns: Columns) -> None:
-        """The list of events ended inside a chunk: what follows it is the document's tail."""
-        self.cutter.more(columns.rest)
-        self.cutter.tail += self.cutter.remainder()
-
     def _finish(self) -> Trace:
+        cutter, assembler = self.cutter, self.assembler
         for note in self.stream.notes:
             self.notes.merge(note)
-        tail = self.cutter.tail
-        if b'"traceEvents"' in tail or b'"schemaVersion"' in tail.partition(b"{")[2]:
+        if b'"traceEvents"' in cutter.tail:
             self.notes.merge(repair.note("several-writers", 1, self.stream.compressed_read))
-        if not self.cutter.closed and not self.cutter.is_list and not self.notes.has("truncated"):
+        if not cutter.closed and not self.notes.has("truncated"):
             self.notes.merge(repair.note("truncated", 1, self.stream.compressed_read))
-        head = describe(self.cutter.head, tail, self.cutter.is_list, self.notes)
-        joined(self.parts, self.assembler, self.notes)
-        sniff.check_events(stats(self.assembler, self.phases, head), self.path)
-        parts = finish(self.parts, self.assembler, self.metadata, self.folder)
-        trace = saved.build(self, parts, head)
+        head = describe(cutter.head, cutter.tail, cutter.is_list, self.notes)
+        join_halves(self.parts, self.notes)
+        sniff.check_events(stats(assembler, self.phases, self.parts, head), self.path)
+        tracks = track_table(assembler, self.metadata)
+        if assembler.bare:
+            self._classify(tracks)
+        info = trace_info(
+            self.path,
+            head,
+            assembler,
+            is_list=cutter.is_list,
+            base_in_tail=b"baseTimeNanoseconds" in cutter.tail,
+            truncated=self.notes.has("truncated"),
+        )
+        self._say_timeless()
+        trace = Trace(
+            info, self.notes.result(), self.parts, tracks,
+            pl.Series("text", list(assembler.strings), pl.String), self.index, cutter.key,
+        )  # fmt: skip
         if self.folder:
-            return saved.store(trace, self.folder, self.path, parts)
+            return saved.store(trace, self.folder, self.path, self.parts, self.number)
         return trace
 
+    def _classify(self, tracks: pl.DataFrame) -> None:
+        """Rows without a category need the whole file; such files are small."""
+        parts = saved.read_back(self.folder, self.parts) if self.folder else self.parts
+        events = pl.concat(parts.get("events") or [pl.DataFrame(schema=EVENTS)])
+        flows = pl.concat(parts.get("flows") or [pl.DataFrame(schema=FLOWS)])
+        parts["events"] = [classify_bare(events, flows, tracks, self.assembler)]
+        self.parts = parts
+        if self.folder:
+            for part in self.folder.iterdir():
+                part.unlink()
+            self.number = 0
 
-__all__ = ["QualityNote", "msgspec", "read_trace"]
+    def _say_timeless(self) -> None:
+        if self.assembler.timeless:
+            self.notes.add(
+                "device-rows-without-time",
+                "{n} device rows without a time are left out",
+                self.assembler.timeless,
+                "warning",
+            )

@@ -42,8 +42,8 @@ class Trace:
         self.strings = strings
         self.tracks = tracks
         self._frames = frames
-        self._index = index
-        self._key = key
+        self.index = index
+        self.key = key
 
     def __repr__(self) -> str:
         return (
@@ -92,14 +92,14 @@ class Trace:
 
     def _raw(self, ordinals: Iterable[int]) -> dict[int, dict[str, Any]]:
         wanted = np.unique(np.fromiter(ordinals, np.int64))
-        firsts = np.array([first for first, _, _ in self._index], np.int64)
+        firsts = np.array([first for first, _, _ in self.index], np.int64)
         chunks = np.searchsorted(firsts, wanted, side="right") - 1
         out: dict[int, dict[str, Any]] = {}
         stream = open_stream(Path(self.info.path))
         try:
             position, held = 0, b""
             for chunk in np.unique(chunks[chunks >= 0]).tolist():
-                first, offset, size = self._index[chunk]
+                first, offset, size = self.index[chunk]
                 held, position = _advance(stream, held, position, offset, size)
                 values = self._values(held[:size])
                 for ordinal in wanted[chunks == chunk].tolist():
@@ -113,7 +113,7 @@ class Trace:
         try:
             values: list[Any] = _loose.decode(b"[" + data + b"]")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            values = [_loose.decode(e) for e in salvage(data, 0, self._key).events]
+            values = [_loose.decode(e) for e in salvage(data, 0, self.key).events]
         return values
 
 
