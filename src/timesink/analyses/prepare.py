@@ -35,6 +35,7 @@ from timesink.analyses.steps import (
     make_steps,
     step_window,
 )
+from timesink.model.owners import Phase
 from timesink.model.steps import Step, StepSource
 from timesink.model.trace import QualityNote, TraceInfo
 from timesink.store.schema import DEVICE_KINDS, HOST_KINDS, Kind, Tables
@@ -77,6 +78,7 @@ class Prepared:
     steps: tuple[Step, ...]
     source: StepSource
     notes: tuple[QualityNote, ...]
+    main_track: int = -1  #: the thread that runs the training loop
 
 
 def prepare(tables: Tables, info: TraceInfo) -> Prepared:
@@ -100,7 +102,23 @@ def prepare(tables: Tables, info: TraceInfo) -> Prepared:
         device_known=device.height > 0 or not launches.any(),
     )
     facts = say.Facts(tables, host, device, launches, marks, clipped, timeless)
-    return Prepared(tables, info, host, device, steps, marks.source, say.notes(facts))
+    main = marks.track if marks.track >= 0 else _main_track(host, names)
+    return Prepared(tables, info, host, device, steps, marks.source, say.notes(facts), main)
+
+
+def _main_track(host: pl.DataFrame, names: Names) -> int:
+    """Without step marks: the thread with most of torch's own ranges, else most operators that
+    are not backward functions, else most rows; -1 without host rows."""
+    if not host.height:
+        return -1
+    track = host["track"].to_numpy()
+    kind, phase = host["kind"].to_numpy(), host["phase"].to_numpy()
+    ranges = names.match(phases.RANGE_NAMES) & (kind == Kind.USER_ANNOTATION)
+    forward = (kind == Kind.CPU_OP) & (phase != phases.PHASES.index(Phase.BACKWARD))
+    for rows in (ranges, forward, kind == Kind.CPU_OP):
+        if rows.any():
+            return int(np.argmax(np.bincount(track[rows])))
+    return int(np.argmax(np.bincount(track)))
 
 
 def _device_rows(events: pl.DataFrame, host: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -111,8 +129,7 @@ def _device_rows(events: pl.DataFrame, host: pl.DataFrame) -> tuple[pl.DataFrame
         end=pl.col("ts") + pl.col("dur")
     )
     others = host if host.height else device.filter(pl.col("ts") != 0)
-    first = others["ts"].min()
-    far = first is not None and int(first) > 3_600 * 10**9  # type: ignore[call-overload]
+    far = others.height > 0 and int(others["ts"].to_numpy().min()) > 3_600 * 10**9
     timeless = (pl.col("ts") == 0) & (pl.lit(far) | (pl.col("dur") == 0))
     kept = device.filter(~timeless)
     return kept, device.height - kept.height
@@ -173,8 +190,8 @@ def _hand_down(
 ) -> Codes:  # fmt: skip
     """Fill ``op`` in place and return the phase of every row."""
     phase = phases.own_phase(kind, names)
-    is_backward = phase == 1 + phases.PHASES.index(phases.Phase.BACKWARD)
-    is_op = op >= 0
+    is_backward = phase == 1 + phases.PHASES.index(Phase.BACKWARD)
+    is_op: Bools = op >= 0
     is_range = names.match(phases.RANGE_NAMES) & (kind == Kind.USER_ANNOTATION)
     engine = phases.autograd_tracks(track, parent, is_op, is_backward, is_range)
     rows = np.flatnonzero(~python)
