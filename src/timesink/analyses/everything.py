@@ -44,7 +44,7 @@ def analyse_prepared(p: Prepared, quality: Iterable[QualityNote] = ()) -> Analys
         ranges=ranges(p),
         kernels=kernels(p),
         copies=copies(p),
-        runtime=runtime(p),
+        runtime=runtime(p, lines=lines),
         launches=launches(p),
         memory=memory(p.tables),
         longest_op=longest_op(p, lines),

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timesink.analyses.classify import runtime_kind
+from timesink.analyses.classify import is_graph_launch, runtime_kind
 from timesink.analyses.kernels import is_kernel, launch_delay
 from timesink.analyses.link import lost_launches
 from timesink.analyses.runtime import is_runtime
-from timesink.analyses.scope import Bools, Ints, column, running_max
+from timesink.analyses.scope import Bools, Ints, column, per_name, running_max
 from timesink.model.results import LaunchStats
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def launches(p: Prepared) -> LaunchStats | None:
         negative=int((delay[meaningful] < 0).sum()),
         delay_mean_ns=float(floored.mean()) if len(floored) else 0.0,
         delay_median_ns=float(np.median(floored)) if len(floored) else 0.0,
-        delay_p90_ns=float(np.percentile(floored, 90)) if len(floored) else 0.0,
+        delay_p90_ns=float(np.percentile(floored, 90, method="nearest")) if len(floored) else 0.0,
         delay_max_ns=int(floored.max(initial=0)),
         short=int((time[plain] < SHORT_NS).sum()),
         queue_empty=int(_found_queue_empty(p, plain & meaningful).sum()),
@@ -58,18 +58,19 @@ def launches(p: Prepared) -> LaunchStats | None:
 def _launch_calls(p: Prepared) -> tuple[Bools, Bools]:
     """Per host row: is it a launch of one kernel; is it a launch of a graph?"""
     calls = is_runtime(p)
-    codes, inverse = np.unique(column(p.host, "name")[calls], return_inverse=True)
-    kinds = np.array([runtime_kind(p.tables.text(int(c))) for c in codes], dtype=object)
     single, graphs = calls.copy(), calls.copy()
-    single[calls] = (kinds == "launch")[inverse]
-    graphs[calls] = (kinds == "graph launch")[inverse]
+    names = column(p.host, "name")[calls]
+    single[calls] = per_name(p, names, lambda name: runtime_kind(name) == "launch")
+    graphs[calls] = per_name(p, names, is_graph_launch)
     return single, graphs
 
 
 def _lost(p: Prepared, single: Bools) -> int:
     """Launches whose correlation no device row carries."""
-    called = column(p.host, "corr")[single]
-    return int(lost_launches(called[called >= 0], column(p.device, "corr")).sum())
+    left = single & (column(p.host, "corr") >= 0)
+    launch = column(p.device, "launch")
+    left[launch[launch >= 0]] = False  # most are linked: only the rest is searched for
+    return int(lost_launches(column(p.host, "corr")[left], column(p.device, "corr")).sum())
 
 
 def _found_queue_empty(p: Prepared, chosen: Bools) -> Bools:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timesink.analyses.scope import Bools, Ints, column
+from timesink.analyses.scope import Bools, Ints, column, combine, per_name
 from timesink.analyses.tree import nearest
 from timesink.store.schema import Kind
 
@@ -75,7 +75,37 @@ class Texts:
 
 def user_line(p: Prepared, row: int) -> str:
     """The innermost line of user code around one host row ("train.py(31): step"), "" if unknown."""
-    return user_lines(p)[row]
+    if row < 0:
+        return ""
+    host, text = p.host, p.tables.text
+    frame = row if host["kind"][row] == Kind.PYTHON else int(host["py"][row])
+    while frame >= 0:
+        name = text(host["name"][frame])
+        if is_user_frame(name):
+            return name
+        frame = int(host["parent"][frame])
+    op = int(host["op"][row])
+    stack = host["stack"][row] or (host["stack"][op] if op >= 0 else 0)
+    return line_of_stack(text(stack)) if stack else ""
+
+
+def line_at(p: Prepared, track: int, start: int, end: int, row: int = -1) -> str:
+    """The line of user code that a thread was in during ``[start, end)`` ns, "" if unknown.
+
+    The innermost frame that was open for at least half of that time, else the line around ``row``.
+    """
+    tracks, ts = (p.host[c].to_numpy() for c in ("track", "ts"))
+    low, high = (int(i) for i in np.searchsorted(tracks, [track, track + 1]))
+    high = low + int(np.searchsorted(ts[low:high], end))
+    ends = p.host["end"].to_numpy()[low:high]
+    shared = np.minimum(ends, end) - np.maximum(ts[low:high], start)
+    python = p.host["kind"].to_numpy()[low:high] == Kind.PYTHON
+    found = low + np.flatnonzero(python & (2 * shared >= end - start) & (shared > 0))
+    for frame in found[::-1].tolist():  # the later a frame began, the further in it is
+        name = p.tables.text(p.host["name"][frame])
+        if is_user_frame(name):
+            return name
+    return user_line(p, row)
 
 
 def user_lines(p: Prepared) -> Texts:
@@ -101,11 +131,10 @@ def stacks(p: Prepared) -> Texts:
         frames.append(np.where(frame >= 0, name[frame], 0))
         outer = np.where(frame >= 0, parent[frame], -1)
         frame = np.where(outer >= 0, above[outer], -1)
-    paths, codes = np.unique(np.stack(frames, axis=1), axis=0, return_inverse=True)
-    texts = [";".join(p.tables.text(int(c)) for c in path if c) for path in paths]
-    if texts[0]:  # no row is without frames
-        return Texts(codes.reshape(-1) + 1, ("", *texts))
-    return Texts(codes.reshape(-1), tuple(texts))
+    _, first, codes = np.unique(combine(*frames), return_index=True, return_inverse=True)
+    paths = np.stack(frames, axis=1)[first]
+    texts = (";".join(p.tables.text(int(c)) for c in path if c) for path in paths)
+    return Texts(codes.reshape(-1) + 1, ("", *texts))
 
 
 def modules(p: Prepared) -> Texts:
@@ -121,8 +150,7 @@ def _frames_like(p: Prepared, accept: Callable[[str], bool]) -> Bools:
     """Per host row: is it a PYTHON row whose name is accepted?"""
     python = column(p.host, "kind") == Kind.PYTHON
     wanted = np.zeros(len(python), bool)
-    names, code = np.unique(column(p.host, "name")[python], return_inverse=True)
-    wanted[python] = np.array([accept(p.tables.text(int(n))) for n in names], bool)[code]
+    wanted[python] = per_name(p, column(p.host, "name")[python], accept)
     return wanted
 
 
@@ -147,7 +175,6 @@ def _recode(
     p: Prepared, codes: Ints, change: Callable[[str], str] = lambda text: text
 ) -> tuple[Ints, tuple[str, ...]]:
     """Dense codes for changed texts, 0 staying ""."""
-    distinct, inverse = np.unique(codes, return_inverse=True)
     known: dict[str, int] = {"": 0}
-    dense = [known.setdefault(change(p.tables.text(int(c))), len(known)) for c in distinct]
-    return np.array(dense, np.int64)[inverse.reshape(-1)], tuple(known)
+    dense = per_name(p, codes, lambda text: known.setdefault(change(text), len(known)))
+    return dense.astype(np.int64), tuple(known)

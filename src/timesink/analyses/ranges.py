@@ -24,6 +24,7 @@ from timesink.analyses.scope import (
     counted_steps,
     device_scope,
     host_scope,
+    per_name,
     unite,
 )
 from timesink.analyses.tree import outermost
@@ -89,9 +90,7 @@ def _is_range(p: Prepared) -> Bools:
     """Per host row: is it a range of the user?"""
     names = column(p.host, "name")
     mask: Bools = column(p.host, "kind") == Kind.USER_ANNOTATION
-    distinct, code = np.unique(names[mask], return_inverse=True)
-    mine = np.array([is_user_range(p.tables.text(int(n))) for n in distinct], bool)
-    mask[mask] = mine[code]
+    mask[mask] = per_name(p, names[mask], is_user_range)
     return mask
 
 

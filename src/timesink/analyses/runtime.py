@@ -9,8 +9,8 @@ import polars as pl
 
 from timesink.analyses.classify import is_sync_call, runtime_kind
 from timesink.analyses.intervals import covered, union
-from timesink.analyses.lines import user_lines
-from timesink.analyses.scope import Bools, Ints, column, host_scope
+from timesink.analyses.lines import Texts, user_lines
+from timesink.analyses.scope import Bools, Ints, column, host_scope, per_name
 from timesink.model.owners import Phase
 from timesink.model.results import RuntimeRow
 from timesink.store.schema import Kind
@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from timesink.analyses.prepare import Prepared
 
 
-def runtime(p: Prepared, *, all_steps: bool = False) -> tuple[RuntimeRow, ...]:
-    """One row per call name, phase, operator and Python line, largest summed time first."""
+def runtime(
+    p: Prepared, *, all_steps: bool = False, lines: Texts | None = None
+) -> tuple[RuntimeRow, ...]:
+    """One row per call name, phase, operator and Python line, largest summed time first.
+
+    ``lines``: ``user_lines(p)`` where the caller has it already.
+    """
     chosen = is_runtime(p) & host_scope(p, all_steps)
     rows = np.flatnonzero(chosen)
-    lines = user_lines(p)
+    lines = lines or user_lines(p)
     op, names = column(p.host, "op")[rows], np.append(column(p.host, "name"), 0)
-    frame = p.host[rows].select(
-        "name", "phase", (pl.col("end") - pl.col("ts")).alias("time"),
+    frame = p.host.select("name", "phase", time=pl.col("end") - pl.col("ts"))[rows]
+    frame = frame.with_columns(
         pl.Series("op", np.where(op >= 0, names[op], 0)),
         pl.Series("line", lines.codes[rows]),
         pl.Series("idle", idle_after(p, rows)),
@@ -82,8 +87,6 @@ def idle_after(p: Prepared, rows: Ints) -> Ints:
 
 def _kinds(p: Prepared, rows: Ints) -> tuple[Bools, Bools]:
     """Per row: does the call synchronise; does it allocate or free?"""
-    codes, inverse = np.unique(column(p.host, "name")[rows], return_inverse=True)
-    names = [p.tables.text(int(c)) for c in codes]
-    sync = np.array([is_sync_call(n) for n in names], bool)
-    memory = np.array([runtime_kind(n) in ("alloc", "free") for n in names], bool)
-    return sync[inverse], memory[inverse]
+    names = column(p.host, "name")[rows]
+    memory = per_name(p, names, lambda name: runtime_kind(name) in ("alloc", "free"))
+    return per_name(p, names, is_sync_call), memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,17 @@ def host_scope(p: Prepared, all_steps: bool = False) -> Bools:
 def device_scope(p: Prepared, all_steps: bool = False) -> Bools:
     """Per device row: was it launched by a counted step (or started in one, launch unknown)?"""
     return _of_step(column(p.device, "step"), counted_steps(p, all_steps))
+
+
+def per_name(p: Prepared, codes: Ints, answer: Callable[[str], Any]) -> npt.NDArray[Any]:
+    """``answer(text)`` for every code, asked once per distinct text; bool answers give a mask."""
+    used = np.zeros(len(p.tables.strings), bool)
+    used[codes] = True
+    distinct = np.flatnonzero(used)
+    answers = np.array([answer(text) for text in p.tables.strings.gather(distinct)])
+    place = np.zeros(len(used), np.int64)
+    place[distinct] = np.arange(len(distinct))
+    return answers[place[codes]] if len(distinct) else np.zeros(0, bool)
 
 
 def _of_step(step: Ints, counted: Bools) -> Bools:

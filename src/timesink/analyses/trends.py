@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timesink.analyses.scope import Bools, Ints, column, combine
+from timesink.analyses.scope import Bools, Ints, column, combine, per_name
 from timesink.analyses.tree import outermost
 from timesink.model.results import Trend
 from timesink.store.schema import Kind
@@ -59,9 +59,8 @@ def _per_step(p: Prepared, rows: Ints, group: Ints, groups: int) -> tuple[Ints, 
 
 def _graph_nodes(p: Prepared, rows: Ints) -> list[Trend]:
     """One trend over all rows of the backward graph's nodes, or none."""
-    names, code = np.unique(column(p.host, "name")[rows], return_inverse=True)
-    node = np.array([p.tables.text(int(n)).startswith(GRAPH_NODE) for n in names], bool)
-    rows = rows[node[code]]
+    names = column(p.host, "name")[rows]
+    rows = rows[per_name(p, names, lambda name: name.startswith(GRAPH_NODE))]
     if not len(rows):
         return []
     calls, time = _per_step(p, rows, np.zeros(len(rows), np.int64), 1)
