@@ -46,7 +46,7 @@ class Names:
     """The names of some rows; each pattern is matched once per distinct name."""
 
     def __init__(self, strings: pl.Series, codes: pl.Series) -> None:
-        self._codes = codes.to_numpy()
+        self._codes = codes.to_numpy().astype(np.intp)
         used = np.zeros(len(strings), np.bool_)
         used[self._codes] = True
         self._used = np.flatnonzero(used)

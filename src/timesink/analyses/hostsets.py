@@ -44,17 +44,18 @@ class HostRows:
     collective: Bools
 
 
-def working_tracks(p: Prepared, launches: Bools) -> Ints:
-    """Threads that work for the loop; ``launches`` marks the host rows that launch device work."""
-    track = p.host["track"].to_numpy().astype(np.int64)
-    if not len(track):
-        return np.empty(0, np.int64)
+def working_tracks(p: Prepared, launches: Bools) -> Bools:
+    """Per track of the trace: does it work for the loop? ``launches`` marks the host rows that
+    launch device work."""
+    found = np.zeros(max(p.tables.tracks.height, 1), np.bool_)
+    if not p.host.height:
+        return found
     backward = p.host["phase"].to_numpy() == phases.PHASES.index(Phase.BACKWARD)
-    found = np.unique(np.append(track[backward | launches], p.main_track))
+    found[p.host["track"].to_numpy()[backward | launches]] = True
+    found[p.main_track] = True
     pid = p.tables.tracks["pid"]
-    same = (pid == pid[p.main_track]).to_numpy()
-    kept: Ints = found[same[found]]
-    return kept
+    found &= (pid == pid[p.main_track]).to_numpy()
+    return found
 
 
 def host_rows(p: Prepared) -> HostRows:
@@ -63,7 +64,7 @@ def host_rows(p: Prepared) -> HostRows:
     kind, phase = p.host["kind"].to_numpy(), p.host["phase"].to_numpy()
     track = p.host["track"].to_numpy()
     calls = (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
-    mine = np.isin(track, working_tracks(p, calls & launch_rows(names)))
+    mine = working_tracks(p, calls & launch_rows(names))[track]
     calls, ops = calls & mine, (kind == Kind.CPU_OP) & mine
     sync = calls & sync_rows(names)
     frames = (kind == Kind.PYTHON) & names.match(SERIALIZATION)
@@ -96,7 +97,7 @@ def forward_union(p: Prepared, rows: HostRows) -> Intervals:
     track = p.host["track"].to_numpy()
     inner = rows.backward | rows.io
     parts = [EMPTY]
-    for one in np.unique(track[rows.forward]):
+    for one in np.flatnonzero(np.bincount(track[rows.forward])):
         here = track == one
         outer = rows_union(p, rows.forward & here)
         parts.append(subtract(outer, rows_union(p, inner & here)))

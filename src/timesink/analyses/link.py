@@ -30,5 +30,8 @@ def first_of(keys: Ints, rows: Ints, wanted: Ints) -> Ints:
 
 def lost_launches(corr: Ints, device_corr: Ints) -> npt.NDArray[np.bool_]:
     """Which launches (by their correlation) led to no device row in the trace."""
-    lost: npt.NDArray[np.bool_] = ~np.isin(corr, device_corr) | (corr < 0)
+    known = np.sort(device_corr)
+    place = np.minimum(np.searchsorted(known, corr), max(len(known) - 1, 0))
+    found = known[place] == corr if len(known) else np.zeros(len(corr), np.bool_)
+    lost: npt.NDArray[np.bool_] = ~found | (corr < 0)
     return lost

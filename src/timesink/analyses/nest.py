@@ -74,9 +74,18 @@ def _assume_nested(ts: Ints, end: Ints) -> Tree:
     ends = np.sort(end)
     zeros = np.concatenate([[0], np.cumsum(end == ts)]).astype(np.int64)
     depth = _open_rows(ts, ends, zeros, rows, ts)
-    levels = np.sort(depth * count + rows)
+    levels = _by_depth(depth, count, rows)
     parent = _last_at(levels, depth - 1, rows, count)
     return Tree(ts, end, depth, parent, 0, ends, zeros, levels)
+
+
+def _by_depth(depth: Ints, count: int, rows: Ints) -> Ints:
+    """Sorted keys ``depth * count + row``."""
+    if not count or int(depth.max()) >= 2**16:
+        return np.sort(depth * count + rows)
+    order = np.argsort(depth.astype(np.uint16), kind="stable")  # linear for 16-bit keys
+    levels: Ints = depth[order] * count + order
+    return levels
 
 
 def _open_rows(ts: Ints, ends: Ints, zeros: Ints, before: Ints, at: Ints) -> Ints:
@@ -86,6 +95,8 @@ def _open_rows(ts: Ints, ends: Ints, zeros: Ints, before: Ints, at: Ints) -> Int
     ``at`` itself and come later: those are taken out again.
     """
     ended = np.searchsorted(ends, at, side="right")
+    if not zeros[-1]:
+        return np.asarray(before - ended, np.int64)
     later = zeros[np.searchsorted(ts, at, side="right")] - zeros[before]
     found: Ints = before - ended + np.maximum(later, 0)
     return found

@@ -58,7 +58,8 @@ def hand_down(parent: Ints, depth: Ints, op: Ints, phase: Codes) -> None:
 
     ``op`` holds a row's own number where it is an operator, else -1; ``phase`` is ``own_phase``.
     """
-    order = np.argsort(depth, kind="stable")
+    narrow = depth.astype(np.uint16) if depth.max(initial=0) < 2**16 else depth
+    order = np.argsort(narrow, kind="stable")
     edges = np.searchsorted(depth[order], np.arange(1, int(depth.max(initial=0)) + 2))
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         rows = order[low:high]
