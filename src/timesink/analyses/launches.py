@@ -70,6 +70,8 @@ def _lost(p: Prepared, single: Bools) -> int:
     left = single & (column(p.host, "corr") >= 0)
     launch = column(p.device, "launch")
     left[launch[launch >= 0]] = False  # most are linked: only the rest is searched for
+    if not left.any():
+        return 0
     return int(lost_launches(column(p.host, "corr")[left], column(p.device, "corr")).sum())
 
 

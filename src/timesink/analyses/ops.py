@@ -3,8 +3,9 @@
 Self and total are those of ``torch.profiler``: total CPU time includes everything nested in the
 call, self is what is left without nested operators, annotations and runtime calls; device time is
 that of the kernels and copies launched from within, self where the operator is the innermost
-around the launch. Unlike torch, time is never counted twice: a call nested in one of its own group
-adds to calls and self time but not to totals, and each device row has exactly one owner.
+around the launch. As in torch, a call that is the only child of a call of its name (one overload
+handing on to another) is not counted as a call. Unlike torch, time is never counted twice: a call
+nested in one of its own group adds nothing to totals, and each device row has exactly one owner.
 
 Operators only: torch's table also lists ``record_function`` ranges, profiler marks and runtime
 calls as if they were operators; here they have tables of their own (``ranges``, ``runtime``).
@@ -82,6 +83,7 @@ def _grouped(p: Prepared, texts: dict[str, Texts], all_steps: bool) -> pl.DataFr
     once = outermost(group, parent)[chosen]
     frame = pl.DataFrame({"group": group[chosen], **{n: c[chosen] for n, c in codes.items()}})
     frame = frame.with_columns(
+        pl.Series("call", ~_handed_on(codes["name"], parent)[chosen]),
         pl.Series("self", column(host, "self_ns")[chosen]),
         pl.Series("longest", total[chosen]),
         pl.Series("total", np.where(once, total[chosen], 0)),
@@ -90,10 +92,19 @@ def _grouped(p: Prepared, texts: dict[str, Texts], all_steps: bool) -> pl.DataFr
     )
     return frame.group_by("group").agg(
         pl.col(*codes).first(),
-        pl.len().alias("calls"),
+        pl.col("call").sum().alias("calls"),
         pl.col("self", "total", "device_self", "device_total").sum(),
         pl.col("longest").max(),
     )
+
+
+def _handed_on(name: Ints, parent: Ints) -> Bools:
+    """Rows that are the only child of a row of their name (torch: ``_remove_dup_nodes``)."""
+    inner = np.flatnonzero(parent >= 0)
+    children = np.bincount(parent[inner], minlength=len(parent))
+    found = np.zeros(len(parent), bool)
+    found[inner] = (name[parent[inner]] == name[inner]) & (children[parent[inner]] == 1)
+    return found
 
 
 def _device_time(p: Prepared, parent: Ints, all_steps: bool) -> tuple[Ints, Ints]:
