@@ -1,0 +1,92 @@
+"""The measured process: installs the hooks, runs the script as ``__main__``, ends as it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from timesink.capture.importhook import after_import
+from timesink.capture.main_module import run_module, run_script
+from timesink.capture.options import VARIABLE, RunOptions
+from timesink.capture.session import Session
+from timesink.errors import TimesinkError
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Entry of ``python -m timesink.capture.child``."""
+    options = RunOptions.load(os.environ.pop(VARIABLE))
+    _die_with_parent()
+    session = Session(options)
+    after_import("torch", session.torch_imported)
+    code = run(options, session)
+    session.finish()
+    _leave(code)
+
+
+def _die_with_parent() -> None:
+    """A parent that is killed outright takes the script with it, as if it had been one process."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run(options: RunOptions, session: Any) -> BaseException | None:
+    """Run the script; its exception is printed here, before anything of ours is stopped."""
+    try:
+        if options.module:
+            run_module(options.script, options.argv)
+        else:
+            run_script(options.script, options.argv)
+    except SystemExit as leaving:
+        return leaving
+    except TimesinkError as error:
+        print(f"timesink: {error}", file=sys.stderr)
+        return SystemExit(2)
+    except BaseException as error:
+        _print(error)
+        return error
+    return None
+
+
+def _print(error: BaseException) -> None:
+    """Print the traceback as Python would, without our own frames in it."""
+    error.__traceback__ = _users(error.__traceback__)
+    sys.last_type, sys.last_value = type(error), error
+    sys.last_traceback = error.__traceback__
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    sys.excepthook(type(error), error, error.__traceback__)
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+
+
+def _users(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the script's first frame on."""
+    here = str(Path(__file__).resolve().parent)
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):
+        trace = trace.tb_next
+    return trace
+
+
+def _leave(error: BaseException | None) -> None:
+    """Exit with the script's code; the interpreter's own exit (threads, atexit) still runs."""
+    if error is None:
+        return
+    if isinstance(error, SystemExit):
+        raise error
+    if isinstance(error, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""Tells a listener when data is fetched, and when forward, backward and optimizer steps happen.
+
+Everything goes through torch's own global hooks or wraps one function that all callers look up by
+name, so a script needs no change. Only the process and the thread that trains count: forked
+DataLoader workers and pin-memory threads inherit the hooks but not the listener.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol
+
+from timesink.capture.machine import Part
+
+_now = time.perf_counter_ns
+#: Forward hooks on every module cost time: they only stay until the outermost ones are known.
+_LEARN_FORWARDS = 4
+
+
+class Listener(Protocol):
+    """What the hooks report to."""
+
+    def enter(self, part: Part, now: int, ident: int = 0) -> None:
+        """Something begins."""
+
+    def leave(self, part: Part, now: int, ident: int = 0) -> None:
+        """Something ends."""
+
+    def epoch(self, loader: Any) -> None:
+        """A DataLoader begins to be iterated."""
+
+    def optimizer(self, optimizer: Any) -> None:
+        """An optimizer steps for the first time."""
+
+    def collected(self, duration: int) -> None:
+        """A garbage collection took this long, in ns."""
+
+    def foreign_profiler(self) -> None:
+        """The script starts a profiler of its own."""
+
+
+class Hooks:
+    """Installs everything once torch has been imported."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._to = listener
+        self._pid = os.getpid()
+        self._thread = 0
+        self._optimizers: dict[int, int] = {}
+        self._handles: list[Any] = []
+        self._depth = 0
+        self._outermost: dict[int, Any] = {}
+        self._seen = 0
+        self._gc_start = 0
+
+    def install(self) -> None:
+        """Hook optimizers, loaders, backward, modules, garbage collection and profilers."""
+        self._thread = threading.get_ident()
+        self._hook_optimizers()
+        self._hook_loaders()
+        self._hook_backward()
+        self._hook_scaler()
+        self._hook_modules()
+        self._hook_checkpoints()
+        self._hook_profilers()
+        gc.callbacks.append(self._on_gc)
+
+    def _mine(self) -> bool:
+        return threading.get_ident() == self._thread and os.getpid() == self._pid
+
+    def _around(self, function: Callable[..., Any], part: Part) -> Callable[..., Any]:
+        """``function`` with its duration reported as ``part``."""
+
+        @wraps(function)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if not self._mine():
+                return function(*args, **kwargs)
+            self._to.enter(part, _now())
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._to.leave(part, _now())
+
+        return timed
+
+    def _hook_optimizers(self) -> None:
+        from torch.optim.optimizer import (
+            register_optimizer_step_post_hook,
+            register_optimizer_step_pre_hook,
+        )
+
+        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if self._mine():
+                self._to.enter(Part.OPTIMIZER, _now(), self._ident(optimizer))
+
+        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if self._mine():
+                self._to.leave(Part.OPTIMIZER, _now(), self._ident(optimizer))
+
+        register_optimizer_step_pre_hook(before)
+        register_optimizer_step_post_hook(after)
+
+    def _ident(self, optimizer: Any) -> int:
+        known = self._optimizers.get(id(optimizer))
+        if known is None:
+            known = self._optimizers[id(optimizer)] = len(self._optimizers) + 1
+            self._to.optimizer(optimizer)
+        return known
+
+    def _hook_loaders(self) -> None:
+        from torch.utils.data import DataLoader, dataloader
+
+        base = dataloader._BaseDataLoaderIter
+        base.__next__ = self._around(base.__next__, Part.DATA)
+        # subclasses refer to the original by another name ("next" of Python 2): none today
+        iterate = DataLoader.__iter__
+
+        @wraps(iterate)
+        def announced(loader: Any) -> Any:
+            if not self._mine():
+                return iterate(loader)
+            self._to.enter(Part.DATA, _now())
+            self._to.epoch(loader)
+            try:
+                return iterate(loader)
+            finally:
+                self._to.leave(Part.DATA, _now())
+
+        DataLoader.__iter__ = announced
+
+    def _hook_backward(self) -> None:
+        import torch
+
+        torch.autograd.backward = self._around(torch.autograd.backward, Part.BACKWARD)
+        torch.autograd.grad = self._around(torch.autograd.grad, Part.BACKWARD)
+
+    def _hook_scaler(self) -> None:
+        """A GradScaler that skips a step (inf gradients) still ends the training step."""
+        try:
+            from torch.amp import GradScaler
+        except ImportError:
+            return
+        step = GradScaler.step
+
+        @wraps(step)
+        def timed(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._mine():
+                return step(scaler, optimizer, *args, **kwargs)
+            ident = self._ident(optimizer)
+            self._to.enter(Part.OPTIMIZER, _now(), ident)
+            try:
+                return step(scaler, optimizer, *args, **kwargs)
+            finally:
+                self._to.leave(Part.OPTIMIZER, _now(), ident)
+
+        GradScaler.step = timed
+
+    def _hook_modules(self) -> None:
+        """Global hooks until a few outermost calls were seen, then hooks on those modules only."""
+        from torch.nn.modules.module import (
+            register_module_forward_hook,
+            register_module_forward_pre_hook,
+        )
+
+        def before(module: Any, args: Any) -> None:
+            if self._mine():
+                self._depth += 1
+                if self._depth == 1:
+                    self._to.enter(Part.FORWARD, _now())
+
+        def after(module: Any, args: Any, output: Any) -> None:
+            if self._mine() and self._depth > 0:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._to.leave(Part.FORWARD, _now())
+                    self._learn(module)
+
+        self._handles = [
+            register_module_forward_pre_hook(before),
+            register_module_forward_hook(after, always_call=True),
+        ]
+
+    def _learn(self, module: Any) -> None:
+        self._seen += 1
+        self._outermost.setdefault(id(module), module)
+        if self._seen < _LEARN_FORWARDS or not self._handles:
+            return
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        for known in self._outermost.values():
+            self._hook_one(known)
+        self._outermost = {}
+
+    def _hook_one(self, module: Any) -> None:
+        def before(module: Any, args: Any) -> None:
+            if self._mine():
+                self._depth += 1
+                if self._depth == 1:
+                    self._to.enter(Part.FORWARD, _now())
+
+        def after(module: Any, args: Any, output: Any) -> None:
+            if self._mine() and self._depth > 0:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._to.leave(Part.FORWARD, _now())
+
+        module.register_forward_pre_hook(before)
+        module.register_forward_hook(after, always_call=True)
+
+    def _hook_checkpoints(self) -> None:
+        """Mark torch.save and torch.load in the trace while a profiler runs."""
+        import torch
+
+        from timesink.model.owners import MARK_CHECKPOINT
+
+        for name in ("save", "load"):
+            setattr(torch, name, _marked(getattr(torch, name), f"{MARK_CHECKPOINT} torch.{name}"))
+
+    def _hook_profilers(self) -> None:
+        """Hear of it before the script starts a profiler: two cannot run at once."""
+        from torch.autograd import profiler
+
+        prepare, enter = profiler.profile._prepare_trace, profiler.profile.__enter__
+        start = profiler.profile._start_trace
+        for name, function in (
+            ("_prepare_trace", prepare),
+            ("__enter__", enter),
+            ("_start_trace", start),
+        ):
+            setattr(profiler.profile, name, self._announced(function))
+
+    def _announced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def announced(*args: Any, **kwargs: Any) -> Any:
+            if os.getpid() == self._pid:
+                self._to.foreign_profiler()
+            return function(*args, **kwargs)
+
+        return announced
+
+    def _on_gc(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            self._gc_start = _now()
+        elif self._gc_start and self._mine():
+            self._to.collected(_now() - self._gc_start)
+
+
+def _marked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    import torch
+
+    @wraps(function)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        if not torch.autograd.profiler._is_profiler_enabled:
+            return function(*args, **kwargs)
+        with torch.profiler.record_function(name):
+            return function(*args, **kwargs)
+
+    return marked

@@ -1,0 +1,124 @@
+"""The parent of a measured script: starts it, passes signals on, survives whatever ends it.
+
+It waits for the script's process only, never for that process's own children. On Linux the script
+dies with this process, as it would have without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from timesink.capture.folder import read_record, write_record
+from timesink.capture.options import VARIABLE, RunOptions
+from timesink.capture.steplog import read_steps
+from timesink.errors import TimesinkError
+from timesink.model.run import RunRecord
+
+_FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGINT")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the script ended. ``signal``: the number of the one that killed it, else None."""
+
+    folder: Path
+    exit_code: int
+    signal: int | None
+
+
+def run_child(options: RunOptions) -> Outcome:
+    """Run the script in a child until it ends, and complete its record."""
+    folder = Path(options.folder)
+    started = datetime.now().astimezone().isoformat(timespec="seconds")
+    record = RunRecord(
+        name=folder.name,
+        command=("-m", options.script, *options.argv)
+        if options.module
+        else (options.script, *options.argv),
+        started=started,
+        schedule=options.schedule if options.window else None,
+        rank=options.rank,
+        world_size=options.world_size,
+    )
+    write_record(folder, record)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "timesink.capture.child"],
+        env={**os.environ, VARIABLE: options.dump()},
+    )
+    with _forwarding(child):
+        code = child.wait()
+    _complete(folder, options.rank, code)
+    return Outcome(folder, code, -code if code < 0 else None)
+
+
+@contextlib.contextmanager
+def _forwarding(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Pass signals on. The terminal sends Ctrl-C to both: then it is not sent twice."""
+
+    def forward(number: int, frame: Any) -> None:
+        if number == signal.SIGINT and _in_foreground():
+            return
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(number)
+
+    before = {}
+    for name in _FORWARDED:
+        number = getattr(signal, name, None)
+        if number is not None:
+            before[number] = signal.signal(number, forward)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _complete(folder: Path, rank: int, code: int) -> None:
+    """Add the exit code, and what a script that was killed could not write itself."""
+    try:
+        record = read_record(folder, rank)
+    except TimesinkError:
+        return
+    steps = folder / f"rank{rank}.steps.bin"
+    notes = record.notes
+    total = record.total_steps
+    if steps.exists():
+        total = max(total, len(read_steps(steps)))
+    if code < 0:
+        notes += (_death(-code, total),)
+    record = dataclasses.replace(
+        record,
+        exit_code=code,
+        ended=datetime.now().astimezone().isoformat(timespec="seconds"),
+        total_steps=total,
+        steps_file=steps.name if steps.exists() else "",
+        notes=notes,
+    )
+    trace = folder / f"rank{rank}.trace.json.gz"
+    if not record.trace_file and trace.exists():
+        record = dataclasses.replace(record, trace_file=trace.name)
+    with contextlib.suppress(OSError):
+        write_record(folder, record)
+
+
+def _death(number: int, steps: int) -> str:
+    name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+    cause = " (the kernel's out-of-memory killer, perhaps)" if number == 9 else ""
+    return f"The script was killed by {name}{cause} after {steps} steps."

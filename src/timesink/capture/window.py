@@ -1,0 +1,184 @@
+"""The torch.profiler window: a few steps in the middle of the run, exported when it ends.
+
+It begins after ``schedule.wait`` train steps, later while a compiler is still at work, and is
+bounded in steps, seconds and bytes. A profiler of the script's own always has precedence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from timesink.model.run import Schedule
+
+#: Steps that a compiling start may put the window off, beyond ``wait``.
+_PATIENCE = 20
+#: A step this many times slower than the fastest so far is taken as still warming up.
+_SLOW = 3.0
+
+
+class Window:
+    """``before`` is called at each step boundary with the number of train steps so far."""
+
+    def __init__(
+        self, schedule: Schedule, trace: Path, say: Callable[[str], None], rss: Callable[[], int]
+    ) -> None:
+        self._schedule = schedule
+        self._trace = trace
+        self._say = say
+        self._rss = rss
+        self._profiler: Any = None
+        self._began = 0.0
+        self._rss_at_start = 0
+        self._fastest = float("inf")
+        self._steps_in = 0
+        self.state = "waiting"  #: waiting, open, done
+        self.recorded = 0
+        self.notes: list[str] = []
+        self.exported = False
+
+    @property
+    def open(self) -> bool:
+        """Whether the profiler runs now."""
+        return self.state == "open"
+
+    def before(self, done: int, last_wall_ns: int, compiled: bool) -> None:
+        """A step has ended and the next begins."""
+        if self.state == "waiting":
+            slow = last_wall_ns > _SLOW * self._fastest or compiled
+            self._fastest = min(self._fastest, last_wall_ns or float("inf"))
+            wait = self._schedule.wait
+            if done >= wait and (not slow or done >= wait + _PATIENCE):
+                self._start(done)
+        elif self.state == "open":
+            self._advance(done)
+
+    def _start(self, number: int) -> None:
+        import torch
+        from torch import profiler
+
+        if torch.autograd.profiler._is_profiler_enabled:
+            self.notes.append(
+                "A profiler of the script itself was running where the window would have begun."
+            )
+            return  # tried again at the next step
+        warmup, active = self._schedule.warmup, self._schedule.active
+        plan = profiler.schedule(wait=0, warmup=warmup, active=active, repeat=1)
+        with _quiet():
+            p = profiler.profile(
+                activities=list(profiler.supported_activities()),
+                schedule=lambda n: plan(max(0, n - number)),
+                on_trace_ready=self._export,
+                record_shapes=self._schedule.record_shapes,
+                with_stack=self._schedule.with_stack,
+                profile_memory=self._schedule.profile_memory,
+                experimental_config=_config(),
+            )
+            # ProfilerStep#N carries our step number: both tables then name the same step.
+            p.step_num = number
+            p.current_action = plan(0)
+            self._rss_at_start, self._began = self._rss(), time.monotonic()
+            p.start()
+        self._profiler, self.state, self._steps_in = p, "open", 0
+
+    def _advance(self, number: int) -> None:
+        import torch
+
+        if not torch.autograd.profiler._is_profiler_enabled:
+            self._abandon("The script stopped the profiler: the window ended with it.")
+            return
+        self._steps_in += 1
+        if self._steps_in > self._schedule.warmup:
+            self.recorded += 1
+        planned = self._schedule.warmup + self._schedule.active
+        reason = "" if self._steps_in >= planned else self._too_much()
+        if reason:
+            self.notes.append(reason)
+            self.close()
+            return
+        if self._steps_in >= planned:
+            _synchronize()
+        with _quiet():
+            self._profiler.step()
+        if self._steps_in >= planned:
+            self._done()
+
+    def _too_much(self) -> str:
+        seconds = time.monotonic() - self._began
+        grown = self._rss() - self._rss_at_start
+        if seconds > self._schedule.max_seconds:
+            return (
+                f"The window was ended after {self.recorded} steps: it had lasted {seconds:.0f} s "
+                "(--max-seconds)."
+            )
+        if grown > self._schedule.max_bytes:
+            return (
+                f"The window was ended after {self.recorded} steps: the process had grown by "
+                f"{grown / 2**30:.1f} GiB."
+            )
+        return ""
+
+    def close(self) -> None:
+        """End the window now and write what there is."""
+        if self.state != "open":
+            return
+        _synchronize()
+        try:
+            with _quiet():
+                self._profiler.stop()
+            if not self.exported and self.recorded + self._in_active():
+                self._export(self._profiler)
+        except Exception as error:  # the script must go on, whatever the profiler does
+            self.notes.append(f"The profiler could not be stopped: {error}")
+        self._done()
+
+    def _in_active(self) -> bool:
+        return self._steps_in >= self._schedule.warmup
+
+    def _abandon(self, why: str) -> None:
+        self.notes.append(why)
+        self._done()
+
+    def _done(self) -> None:
+        self._profiler, self.state = None, "done"
+
+    def _export(self, profiler: Any) -> None:
+        temporary = self._trace.with_name(f".{self._trace.name.removesuffix('.gz')}.tmp.gz")
+        try:
+            profiler.export_chrome_trace(str(temporary))
+            temporary.replace(self._trace)
+            self.exported = True
+        except Exception as error:  # a full disk, say: the script must go on
+            self.notes.append(f"The trace could not be written: {error}")
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+
+def _config() -> Any:
+    """Python's garbage collections in the trace, where this torch can record them."""
+    with contextlib.suppress(Exception):
+        from torch._C._profiler import _ExperimentalConfig
+
+        return _ExperimentalConfig(record_python_gc_info=True)
+    return None
+
+
+def _synchronize() -> None:
+    """Let the device finish, so that its last rows are in the trace."""
+    torch = sys.modules.get("torch")
+    with contextlib.suppress(Exception):
+        if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """Hide exactly the warning of torch 2.10 to 2.12 about events cleared at a cycle's end."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*Profiler clears events at the end of each.*")
+        yield
