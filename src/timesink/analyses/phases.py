@@ -88,7 +88,7 @@ def autograd_tracks(
     if not len(track):
         return set()
     size = int(track.max()) + 1
-    roots = is_op & (parent < 0)
+    roots = is_op & ~np.append(is_op, False)[parent]
     backward = np.bincount(track[roots & is_backward], minlength=size)
     others = np.bincount(track[roots & ~is_backward], minlength=size)
     ranges = np.bincount(track[is_range], minlength=size)
