@@ -198,16 +198,12 @@ def test_work_after_the_last_step_is_tail_and_in_no_step() -> None:
 
 
 def test_other_processes_and_idle_threads_own_nothing() -> None:
-    found = breakdown(
-        t.prepared(
-            t.step(1, 0, 100),
-            t.op("aten::pin_memory", 0, 90, tid="pin"),
-            t.op("aten::mm", 0, 90, pid="9"),
-            t.launch(0, 50, corr=1, pid="9"),
-            t.kernel("k", 5, 60, corr=1),
-        )  # fmt: skip
-    )
-    assert shares(found) == {Owner.OTHER_PYTHON: 100}
+    p = t.prepared(
+        t.step(1, 0, 100), t.op("aten::pin_memory", 0, 90, tid="pin"),
+        t.op("aten::mm", 0, 90, pid="9"), t.launch(0, 50, corr=1, pid="9"),
+        t.kernel("k", 5, 60, corr=1),
+    )  # fmt: skip
+    assert shares(breakdown(p)) == {Owner.OTHER_PYTHON: 100}
 
 
 def test_serialization_frames_are_checkpoint_io_where_stacks_exist() -> None:

@@ -129,6 +129,8 @@ def test_device_time_is_unknown_not_zero_without_device_rows() -> None:
         ("Optimizer.step#SGD.step", "optimizer"),
         ("Optimizer.zero_grad#SGD.zero_grad", "optimizer"),
         ("autograd::engine::evaluate_function: MmBackward0", "backward"),
+        ("CudnnConvolutionBackward", "backward"),
+        ("torch::autograd::AccumulateGrad", "backward"),
         ("timesink::checkpoint", "io"),
         ("my range", "forward"),
     ],

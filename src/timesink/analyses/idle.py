@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from timesink.analyses.hostsets import HostRows, host_rows, rows_union
-from timesink.analyses.intervals import Intervals, covered, union
+from timesink.analyses.intervals import complement, covered, union
 from timesink.analyses.lines import user_lines
 from timesink.analyses.prepare import Prepared
 from timesink.model.owners import MARK_STEP
@@ -90,11 +90,9 @@ def _device(
 
 def _gaps(device: pl.DataFrame) -> tuple[Ints, Ints, Ints]:
     """Starts and ends of the gaps, and which row of the device ended each."""
-    ts = device["ts"].to_numpy()
-    busy: Intervals = union(ts, device["end"].to_numpy())
-    starts, ends = busy[1][:-1], busy[0][1:]
-    real = np.flatnonzero(device["dur"].to_numpy() > 0)
-    after: Ints = real[np.searchsorted(ts[real], ends)] if len(real) else real
+    ts, end = device["ts"].to_numpy(), device["end"].to_numpy()
+    starts, ends = complement(union(ts, end), int(ts[0]), int(end.max()))
+    after: Ints = np.searchsorted(ts, ends)
     return starts, ends, after
 
 

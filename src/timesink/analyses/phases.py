@@ -24,7 +24,8 @@ PHASES = list(Phase)
 STEP_NAMES = r"^ProfilerStep#|^ProfilerStep\*$"
 DATA_NAMES = r"^enumerate\(DataLoader\)#|^enumerate\(DataPipe\)#|^DataLoader\.__next__"
 OPTIMIZER_NAMES = r"^Optimizer\.(step|zero_grad)#"
-BACKWARD_NAMES = r"^autograd::engine::evaluate_function"
+#: Before torch 1.10 the engine did not name its own calls: there the nodes themselves are known.
+BACKWARD_NAMES = r"^autograd::engine::evaluate_function|^torch::autograd::|^[A-Z]\w*Backward\d*$"
 CHECKPOINT_NAMES = rf"^{MARK_CHECKPOINT}"
 GC_NAMES = rf"^{MARK_GC}"
 RANGE_NAMES = "|".join((STEP_NAMES, DATA_NAMES, OPTIMIZER_NAMES, rf"^{MARK_PREFIX}"))

@@ -61,7 +61,7 @@ class Prepared:
 
     ``kind`` there differs from EVENTS in that torch's own ranges are always USER_ANNOTATION.
 
-    ``device``: rows of ``DEVICE_KINDS`` sorted by (device, ts, ord); EVENTS columns plus
+    ``device``: rows of ``DEVICE_KINDS`` sorted by (device, ts, -dur, ord); EVENTS columns plus
 
     - ``end``
     - ``launch`` host row of the runtime or driver call that launched it, by correlation
