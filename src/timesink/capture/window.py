@@ -89,7 +89,8 @@ class Window:
     def _advance(self, number: int) -> None:
         import torch
 
-        if not torch.autograd.profiler._is_profiler_enabled:
+        recording = self._steps_in >= self._schedule.warmup
+        if recording and not torch.autograd.profiler._is_profiler_enabled:
             self._abandon("The script stopped the profiler: the window ended with it.")
             return
         self._steps_in += 1
