@@ -52,7 +52,11 @@ class Node:
 
 _short = st.integers(0, 4)
 _work = st.builds(
-    Work, st.sampled_from(KERNEL_NAMES), st.integers(-3, 9), st.integers(0, 9), st.sampled_from([0, 7])
+    Work,
+    st.sampled_from(KERNEL_NAMES),
+    st.integers(-3, 9),
+    st.integers(0, 9),
+    st.sampled_from([0, 7]),
 )
 _launch = st.builds(
     Node, st.just("launch"), st.just("cudaLaunchKernel"), _short, st.integers(1, 4),

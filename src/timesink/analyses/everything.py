@@ -14,7 +14,7 @@ from timesink.analyses.longest import longest_device, longest_op, longest_self_o
 from timesink.analyses.memory import memory, memory_notes
 from timesink.analyses.ops import ops
 from timesink.analyses.prepare import Prepared, prepare
-from timesink.analyses.ranges import ranges
+from timesink.analyses.ranges import loader_ranges, ranges
 from timesink.analyses.runtime import runtime
 from timesink.analyses.trends import trends
 from timesink.analyses.usage import usage
@@ -42,6 +42,7 @@ def analyse_prepared(p: Prepared, quality: Iterable[QualityNote] = ()) -> Analys
         idle=idle(p),
         ops=ops(p),
         ranges=ranges(p),
+        loaders=loader_ranges(p),
         kernels=kernels(p),
         copies=copies(p),
         runtime=runtime(p, lines=lines),

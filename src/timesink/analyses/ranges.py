@@ -10,6 +10,7 @@ name). The backward of what a forward range did runs on another thread and is no
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,7 +51,12 @@ def is_user_range(name: str) -> bool:
     return _INTERNAL.match(name) is None
 
 
-def ranges(p: Prepared) -> tuple[RangeRow, ...]:
+def loader_ranges(p: Prepared) -> tuple[RangeRow, ...]:
+    """The same for the fetches of DataLoaders (``enumerate(DataLoader)#…``)."""
+    return ranges(p, lambda name: name.startswith("enumerate(DataLoader)#"))
+
+
+def ranges(p: Prepared, wanted: Callable[[str], bool] = is_user_range) -> tuple[RangeRow, ...]:
     """One row per name, largest time first: the ranges that overlap the verdict steps.
 
     ``total_ns`` counts a range nested in one of its own name once; ``share`` is the part of the
@@ -59,7 +65,7 @@ def ranges(p: Prepared) -> tuple[RangeRow, ...]:
     host = p.host
     start, end = column(host, "ts"), column(host, "end")
     wall = _verdict_wall(p)
-    rows = np.flatnonzero(_is_range(p))
+    rows = np.flatnonzero(_is_range(p, wanted))
     rows = rows[host_scope(p)[rows] | (covered(wall, start[rows], end[rows]) > 0)]
     if not len(rows):
         return ()
@@ -86,11 +92,11 @@ def ranges(p: Prepared) -> tuple[RangeRow, ...]:
     return tuple(sorted(found, key=lambda r: (-r.total_ns, r.name)))
 
 
-def _is_range(p: Prepared) -> Bools:
-    """Per host row: is it a range of the user?"""
+def _is_range(p: Prepared, wanted: Callable[[str], bool]) -> Bools:
+    """Per host row: is it a range that is wanted?"""
     names = column(p.host, "name")
     mask: Bools = column(p.host, "kind") == Kind.USER_ANNOTATION
-    mask[mask] = per_name(p, names[mask], is_user_range)
+    mask[mask] = per_name(p, names[mask], wanted)
     return mask
 
 

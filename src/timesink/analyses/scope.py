@@ -30,12 +30,12 @@ def counted_steps(p: Prepared, all_steps: bool = False) -> Bools:
 
 def host_scope(p: Prepared, all_steps: bool = False) -> Bools:
     """Per host row: did it start in a counted step?"""
-    return _of_step(column(p.host, "step"), counted_steps(p, all_steps))
+    return _of_step(p, column(p.host, "step"), all_steps)
 
 
 def device_scope(p: Prepared, all_steps: bool = False) -> Bools:
     """Per device row: was it launched by a counted step (or started in one, launch unknown)?"""
-    return _of_step(column(p.device, "step"), counted_steps(p, all_steps))
+    return _of_step(p, column(p.device, "step"), all_steps)
 
 
 def per_name(p: Prepared, codes: Ints, answer: Callable[[str], Any]) -> npt.NDArray[Any]:
@@ -49,8 +49,10 @@ def per_name(p: Prepared, codes: Ints, answer: Callable[[str], Any]) -> npt.NDAr
     return answers[place[codes]] if len(distinct) else np.zeros(0, bool)
 
 
-def _of_step(step: Ints, counted: Bools) -> Bools:
-    return np.append(counted, False)[step]  # -1 reads the last entry
+def _of_step(p: Prepared, step: Ints, all_steps: bool) -> Bools:
+    if p.source == "window":  # the step is everything, a row of no length at its end included
+        return np.ones(len(step), bool)
+    return np.append(counted_steps(p, all_steps), False)[step]  # -1 reads the last entry
 
 
 def unite(group: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
