@@ -108,6 +108,14 @@ def test_verdicts_fall_back_when_nothing_else_is_left() -> None:
     assert judged(t.prepared(t.step(1, 0, 100), only)) == [1]
 
 
+def test_an_empty_last_step_is_left_out_and_said() -> None:
+    work = [t.op("aten::mm", 100 * i + 5, 50) for i in range(2)]
+    p = t.prepared(t.step(1, 0, 100), t.step(2, 100, 100), t.step(3, 200, 3), *work)
+    assert judged(p) == [2]
+    assert "empty-step" in note_codes(p)
+    assert judged(t.prepared(t.step(1, 0, 100), t.step(2, 100, 3), work[0])) == [1]
+
+
 def test_work_outside_steps_is_counted() -> None:
     p = t.prepared(
         t.step(1, 100, 100), t.op("aten::mm", 0, 50), t.launch(10, 5, corr=1),

@@ -25,6 +25,7 @@ class Facts:
     device: pl.DataFrame
     launches: npt.NDArray[np.bool_]
     marks: Marks
+    empty: npt.NDArray[np.bool_]
     clipped: int
     timeless: int
 
@@ -109,6 +110,9 @@ def _steps(facts: Facts) -> list[QualityNote]:
     if marks.elsewhere:
         text = f"{marks.elsewhere} step marks on other threads are not used."
         found.append(QualityNote("step-marks-elsewhere", text, marks.elsewhere))
+    if facts.empty.any():
+        text = "The last step holds no work (the loop ended there): it is left out of verdicts."
+        found.append(QualityNote("empty-step", text, 1))
     outside = facts.host.filter((pl.col("step") < 0) & (pl.col("kind") != int(Kind.PYTHON)))
     if outside.height:
         text = f"{outside.height} host rows lie outside every step"

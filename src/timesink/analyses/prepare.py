@@ -31,6 +31,7 @@ from timesink.analyses.steps import (
     COMPILE_NAMES,
     Marks,
     containing,
+    empty_steps,
     find_marks,
     make_steps,
     step_window,
@@ -92,15 +93,17 @@ def prepare(tables: Tables, info: TraceInfo) -> Prepared:
     launches = _launches(host, names)
     device = _with_launches(device, host, launches, names, marks, tables.strings)
     compiled = host["step"].to_numpy()[names.match(COMPILE_NAMES)]
+    empty = empty_steps(marks, host, device)
     steps = make_steps(
         marks,
+        empty,
         compiled,
         host["step"].to_numpy()[launches],
         device["step"].to_numpy(),
         device["dur"].to_numpy(),
         device_known=device.height > 0 or not launches.any(),
     )
-    facts = say.Facts(tables, host, device, launches, marks, clipped, timeless)
+    facts = say.Facts(tables, host, device, launches, marks, empty, clipped, timeless)
     main = marks.track if marks.track >= 0 else _main_track(host, names)
     return Prepared(tables, info, host, device, steps, marks.source, say.notes(facts), main)
 

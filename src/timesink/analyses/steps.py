@@ -29,6 +29,7 @@ COMPILE_NAMES = (
     r"torch[/\\]_dynamo[/\\]convert_frame\.py\(\d+\): _compile|"
     r"torch[/\\]_inductor[/\\]compile_fx\.py\(\d+\): compile_fx"
 )
+_WORK = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 _SOURCES: tuple[tuple[StepSource, str], ...] = (
     ("ProfilerStep", "ProfilerStep#"),
     ("marks", f"{MARK_STEP}#"),
@@ -80,8 +81,20 @@ def containing(marks: Marks, ts: Ints) -> Ints:
     return found
 
 
+def empty_steps(marks: Marks, host: pl.DataFrame, device: pl.DataFrame) -> Bools:
+    """The last step, where it alone holds no operator, no runtime call and no device row: the
+    range that a loop which ends with ``profiler.step()`` leaves behind is no training step."""
+    work = host.filter(pl.col("kind").is_in([int(k) for k in _WORK]))["step"].to_numpy()
+    work = np.append(work, device["step"].to_numpy())
+    busy = np.bincount(work[work >= 0], minlength=len(marks.numbers)) > 0
+    empty = np.zeros(len(busy), np.bool_)
+    empty[-1:] = busy.any() and not busy[-1]
+    return empty
+
+
 def make_steps(
     marks: Marks,
+    empty: Bools,
     compiled: Ints,
     launches: Ints,
     device_step: Ints,
@@ -109,15 +122,19 @@ def make_steps(
                 launches=int(launched[i]),
             )
             for i, number in enumerate(marks.numbers)
-        ]
+        ],
+        empty.tolist(),
     )
 
 
-def _judged(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Leave the first step and compiling ones out of verdicts, unless nothing else is left."""
-    kept = [not (s.first or s.compiled) for s in steps]
+def _judged(steps: Sequence[Step], empty: Sequence[bool]) -> tuple[Step, ...]:
+    """Leave first, compiling and empty steps out of verdicts, unless nothing else is left."""
+    both = list(zip(steps, empty, strict=True))
+    kept = [not (s.first or s.compiled or e) for s, e in both]
     if not any(kept):
-        kept = [not s.compiled for s in steps]
+        kept = [not (s.compiled or e) for s, e in both]
+    if not any(kept):
+        kept = [not e for e in empty]
     if not any(kept):
         kept = [True] * len(steps)
     return tuple(replace(s, in_verdict=k) for s, k in zip(steps, kept, strict=True))
