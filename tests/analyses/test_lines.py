@@ -20,7 +20,8 @@ def test_user_code(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["torch/nn/modules/module.py(1501): _call_impl", "<built-in method linear of type object>",
-     "/usr/lib/python3.11/site-packages/transformers/trainer.py(9): train", "threading.py(323): wait",
+     "/usr/lib/python3.11/site-packages/transformers/trainer.py(9): train",
+     "threading.py(323): wait",
      "<frozen importlib._bootstrap>(241): _call", "logging/__init__.py(1776): getEffectiveLevel",
      "/usr/lib/python3.11/queue.py(180): get", "nn.Module: Linear_0", "<string>(1): f", "",
      "C:\\py\\Lib\\site-packages\\torch\\nn.py(3): f", "torchvision/ops/misc.py(3): forward"],

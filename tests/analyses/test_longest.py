@@ -13,7 +13,8 @@ def training() -> Prepared:
     return t.prepared(
         t.step(7, 0, 1000), t.op("aten::start-up", 10, 900),
         t.step(8, 1000, 1000), t.python("train.py(9): <module>", 1000, 990),
-        t.op("aten::linear", 1100, 500, shape="[[2]]"), t.op("aten::addmm", 1110, 480, shape="[[3]]"),
+        t.op("aten::linear", 1100, 500, shape="[[2]]"),
+        t.op("aten::addmm", 1110, 480, shape="[[3]]"),
         t.launch(1120, 5, corr=1), t.kernel("gemm", 1300, 2000, corr=1),
         t.memcpy("Memcpy HtoD", 1200, 30),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from tests.analyses import tables as t
 from tests.analyses.forests import Node, everyone, forests, rows
-from timesink.analyses.ranges import is_user_range, ranges
+from timesink.analyses.ranges import is_user_range, loader_ranges, ranges
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,18 @@ def test_share_is_a_union_over_threads_within_the_verdict_steps() -> None:
         t.annotation("epoch", 50, 200, tid="3"), t.annotation("before", 10, 20),
     ))  # fmt: skip
     assert {r.name: r.share for r in found} == {"part": 70 / 200, "epoch": 150 / 200}
+
+
+def test_fetches_of_loaders_are_apart_from_the_users_ranges() -> None:
+    fetch = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    p = t.prepared(
+        t.step(0, 0, 100), t.annotation(fetch, 1, 90), t.step(1, 100, 100),
+        t.annotation(fetch, 110, 40), t.annotation("forward", 150, 20),
+    )  # fmt: skip
+    assert [(r.name, r.calls, r.total_ns, r.share) for r in loader_ranges(p)] == [
+        (fetch, 1, 40, 0.4)
+    ]
+    assert [r.name for r in ranges(p)] == ["forward"]
 
 
 @given(forests)

@@ -104,6 +104,13 @@ def test_args_stay_valid_json_of_bounded_length(args: dict[str, Any]) -> None:
         assert set(json.loads(text)) <= set(args)
 
 
+def test_args_without_a_json_form_are_text() -> None:
+    assert json.loads(args_text({"bandwidth": float("inf"), "n": 3})) == {
+        "bandwidth": "inf…",
+        "n": 3,
+    }
+
+
 def test_an_empty_trace_has_no_lanes() -> None:
     shown = timeline(t.prepared())
     assert (shown.lanes, shown.dropped, shown.names) == ((), 0, ())

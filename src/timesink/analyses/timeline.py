@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 ARGS_CHARS = 600
 ALL_ARGS_CHARS = 8_000_000
 #: Args that mean nothing to a reader.
-_NOISE = frozenset({"Ev Idx", "Record function id", "Python id", "Python parent id"})
+_NOISE = frozenset({"External id", "Ev Idx", "Record function id", "Python id", "Python parent id"})
+
+_VALUE_CHARS = 190
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 
 RawArgs = Callable[[Sequence[int]], dict[int, dict[str, Any]]]
 
@@ -125,22 +128,34 @@ def _args(bars: pl.DataFrame, raw_args: RawArgs | None) -> tuple[tuple[str, ...]
 
 
 def args_text(args: dict[str, Any]) -> str:
-    """Args as a JSON object of at most ``ARGS_CHARS`` characters; long values are cut with "…"."""
+    """Args as a JSON object of at most ``ARGS_CHARS`` characters.
+
+    Where they are longer, long values are cut with "…" and what still has no room is left out.
+    """
+    kept = {str(k): v for k, v in args.items() if k not in _NOISE}
+    whole = _json(kept)
+    if whole is not None and len(whole) <= ARGS_CHARS:
+        return whole if kept else ""
     parts, room = [], ARGS_CHARS - 2
-    for key, value in args.items():
-        if key in _NOISE:
-            continue
-        part = f"{json.dumps(str(key))}: {_value_text(value)}"
-        if len(part) + 2 > room:
-            continue
-        room -= len(part) + 2
-        parts.append(part)
+    for key, value in kept.items():
+        part = f"{_json(key)}: {_short(value)}"
+        if len(part) + 2 <= room:
+            room -= len(part) + 2
+            parts.append(part)
     return "{" + ", ".join(parts) + "}" if parts else ""
 
 
-def _value_text(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    if len(text) <= 200:
+def _short(value: Any) -> str:
+    text = _json(value)
+    if text is not None and len(text) <= _VALUE_CHARS:
         return text
-    whole = value if isinstance(value, str) else text
-    return json.dumps(whole[:190] + "…", ensure_ascii=False)
+    whole = value if isinstance(value, str) else text or str(value)
+    return json.dumps(whole[:_VALUE_CHARS] + "…", ensure_ascii=False)
+
+
+def _json(value: Any) -> str | None:
+    """The JSON text, None where there is none (inf, nan)."""
+    try:
+        return _encoder.encode(value)
+    except ValueError:
+        return None

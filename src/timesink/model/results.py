@@ -281,6 +281,7 @@ class Analysis:
     idle: tuple[IdleSummary, ...] = ()
     ops: tuple[OpRow, ...] = ()
     ranges: tuple[RangeRow, ...] = ()
+    loaders: tuple[RangeRow, ...] = ()  #: fetches of DataLoaders, by kind of iterator
     kernels: tuple[KernelRow, ...] = ()
     copies: tuple[CopyRow, ...] = ()
     runtime: tuple[RuntimeRow, ...] = ()
