@@ -14,12 +14,13 @@ import numpy as np
 
 from timesink.model.trace import QualityNote
 from timesink.store.fields import (
-    EXACT_FLOAT,
     NO_ARGS,
+    NO_RAW,
     Args,
     Array,
     Event,
     ExactEvent,
+    NeedsText,
     integers,
     nanoseconds,
     times,
@@ -67,14 +68,15 @@ class Interner(dict[Any, int]):
     def column(self, values: list[Any]) -> Array:
         """The codes of a list of texts (anything that is not text counts as its ``str``)."""
         try:
-            return np.array([self[v] for v in values], np.uint32)
+            return np.fromiter(map(self.__getitem__, values), np.uint32, len(values))
         except TypeError:  # unhashable: a name that is a list, say
             return np.array([self[_text(v)] for v in values], np.uint32)
 
     def json_column(self, values: list[msgspec.Raw]) -> Array:
         """The codes of raw JSON values; equal bytes are the same text and are looked at once."""
         known = _JsonCodes(self)
-        return np.array([known[bytes(v)] for v in values], np.uint32)
+        codes = [0 if v is NO_RAW else known[bytes(v)] for v in values]
+        return np.array(codes, np.uint32)
 
     def strings(self) -> list[str]:
         """All texts in the order of their codes."""
@@ -118,10 +120,12 @@ def decode(chunk: bytes, first_ord: int = 0) -> Columns:
         events: list[Any] = _fast.decode(text)
     except msgspec.ValidationError:
         events = _tolerant(text)
-    if _needs_text(events):
+    try:
+        out = _columns(events, first_ord)
+    except NeedsText:
         with contextlib.suppress(msgspec.ValidationError):
             events = list(_exact.decode(text))
-    out = _columns(events, first_ord)
+        out = _columns(events, first_ord, last=True)
     if "C" in out.phases:
         _counters(_loose.decode(text), out)
     return out
@@ -177,34 +181,30 @@ def _plain_args(args: Any) -> bool:
     return True
 
 
-def _needs_text(events: list[Any]) -> bool:
-    """Whether some time is a float too large to be exact, or text."""
-    for e in events:
-        ts = e.ts
-        if ts.__class__ is float and (ts >= EXACT_FLOAT or ts <= -EXACT_FLOAT):
-            return True
-        if ts.__class__ is str:
-            return True
-    return False
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the columns of one chunk share. ``last``: times are text already, if they had to be."""
+
+    out: Columns
+    intern: Interner
+    tracks: Tracks
+    last: bool
 
 
-def _columns(events: list[Any], first: int) -> Columns:
+def _columns(events: list[Any], first: int, *, last: bool = False) -> Columns:
     out = Columns(elements=len(events))
-    intern, tracks = Interner(), Tracks()
-    groups: dict[Any, list[int]] = {}
-    for i, e in enumerate(events):
-        try:
-            groups.setdefault(e.ph, []).append(i)
-        except TypeError:
-            groups.setdefault("?", []).append(i)
-    out.phases = {str(k): len(v) for k, v in groups.items()}
-    for phase, rows in groups.items():
-        _PHASES.get(phase, _ignore)(
-            [events[i] for i in rows] if len(rows) < len(events) else events,
-            np.array(rows, np.int64) + first, out, intern, tracks,
-        )  # fmt: skip
-    out.strings = intern.strings()
-    out.tracks = [(_text(p), _text(t)) for p, t in tracks]
+    job = _Job(out, Interner(), Tracks(), last)
+    phases = Interner()
+    codes = phases.column([e.ph for e in events])
+    for code, phase in enumerate(phases.strings()):
+        rows = np.flatnonzero(codes == code)
+        if not len(rows):
+            continue
+        out.phases[phase] = len(rows)
+        some = events if len(rows) == len(events) else [events[i] for i in rows.tolist()]
+        _PHASES.get(phase, _ignore)(some, rows + first, job)
+    out.strings = job.intern.strings()
+    out.tracks = [(_text(p), _text(t)) for p, t in job.tracks]
     return out
 
 
@@ -214,74 +214,77 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def _ignore(events: list[Any], ords: Array, out: Columns, intern: Interner, tracks: Tracks) -> None:
+def _ignore(events: list[Any], ords: Array, job: _Job) -> None:
     """A phase no analysis uses (async spans and the like); counted in ``phases``."""
 
 
-def _complete(
-    events: list[Any], ords: Array, out: Columns, intern: Interner, tracks: Tracks
-) -> None:
+def _complete(events: list[Any], ords: Array, job: _Job) -> None:
     """ph X rows."""
-    ts, ts_valid = times([e.ts for e in events])
-    dur, dur_valid = times([e.dur for e in events])
+    ts, ts_valid = times([e.ts for e in events], last=job.last)
+    dur, dur_valid = times([e.dur for e in events], last=job.last)
     good = ts_valid & dur_valid & (dur >= 0)
     if not good.all():
-        out.counts["unfinished"] = int((~good).sum())
+        job.out.counts["unfinished"] = int((~good).sum())
         keep = np.flatnonzero(good)
         events = [events[i] for i in keep]
         ords, ts, dur = ords[keep], ts[keep], dur[keep]
-    out.tables["events"] = {"ord": ords, "ts": ts, "dur": dur, **_fields(events, intern, tracks)}
+    job.out.tables["events"] = {"ord": ords, "ts": ts, "dur": dur, **_fields(events, job)}
 
 
-def _fields(events: list[Any], intern: Interner, tracks: Tracks) -> dict[str, Array]:
+def _fields(events: list[Any], job: _Job) -> dict[str, Array]:
     args = [e.args for e in events]
     return {
-        "name": intern.column([e.name for e in events]),
-        "cat": intern.column([e.cat for e in events]),
-        "track": tracks.column(events),
+        "name": job.intern.column([e.name for e in events]),
+        "cat": job.intern.column([e.cat for e in events]),
+        "track": job.tracks.column(events),
         "device": integers([a.device for a in args]),
         "stream": integers([a.stream for a in args]),
         "corr": integers([a.corr for a in args]),
-        "ext": integers([a.ext for a in args]),
+        "ext": _external(args),
         "bytes": integers([a.bytes for a in args]),
         "seq": integers([a.seq for a in args]),
-        "shape": intern.json_column([a.dims for a in args]),
-        "dtype": intern.json_column([a.types for a in args]),
-        "stack": intern.column([a.stack for a in args]),
-        "module": intern.column([a.module for a in args]),
+        "shape": job.intern.json_column([a.dims for a in args]),
+        "dtype": job.intern.json_column([a.types for a in args]),
+        "stack": job.intern.column([a.stack for a in args]),
+        "module": job.intern.column([a.module for a in args]),
         "py_id": integers([a.py_id for a in args]),
         "py_parent": integers([a.py_parent for a in args]),
     }
 
 
-def _halves(events: list[Any], ords: Array, out: Columns, intern: Interner, tracks: Tracks) -> None:
+def _external(args: list[Args]) -> Array:
+    """External id; Kineto of 2021 spelt it in lower case on runtime and device rows."""
+    ids = integers([a.ext for a in args])
+    old = integers([a.old_ext for a in args])
+    return np.where(ids < 0, old, ids)
+
+
+def _halves(events: list[Any], ords: Array, job: _Job) -> None:
     """ph B or E rows: joined to complete rows once all chunks are read."""
-    ts, valid = times([e.ts for e in events])
+    ts, valid = times([e.ts for e in events], last=job.last)
     begins = np.full(len(events), bool(events and events[0].ph == "B"))
     columns = {"ord": ords, "ts": ts, "dur": np.zeros(len(ts), np.int64), "begin": begins}
-    columns |= _fields(events, intern, tracks)
+    columns |= _fields(events, job)
     keep = np.flatnonzero(valid)
     part = {k: v[keep] for k, v in columns.items()}
-    known = out.tables.get("open")
-    out.tables["open"] = (
+    known = job.out.tables.get("open")
+    job.out.tables["open"] = (
         {k: np.concatenate([known[k], v]) for k, v in part.items()} if known else part
     )
 
 
-def _instants(
-    events: list[Any], ords: Array, out: Columns, intern: Interner, tracks: Tracks
-) -> None:
+def _instants(events: list[Any], ords: Array, job: _Job) -> None:
     """ph i rows: only the allocator's are of use."""
     rows = [i for i, e in enumerate(events) if e.name == "[memory]"]
     if not rows:
         return
     events = [events[i] for i in rows]
-    ts, valid = times([e.ts for e in events])
+    ts, valid = times([e.ts for e in events], last=job.last)
     args = [e.args for e in events]
     columns = {
         "ord": ords[np.array(rows)],
         "ts": ts,
-        "track": tracks.column(events),
+        "track": job.tracks.column(events),
         "addr": integers([a.addr for a in args]).view(np.uint64),
         "bytes": integers([a.memory_bytes for a in args], 0),
         "device_type": integers([a.device_type for a in args]),
@@ -290,39 +293,37 @@ def _instants(
         "reserved": integers([a.reserved for a in args]),
     }
     keep = np.flatnonzero(valid)
-    out.tables["memory"] = {k: v[keep] for k, v in columns.items()}
+    job.out.tables["memory"] = {k: v[keep] for k, v in columns.items()}
 
 
-def _flows(events: list[Any], ords: Array, out: Columns, intern: Interner, tracks: Tracks) -> None:
-    ts, valid = times([e.ts for e in events])
+def _flows(events: list[Any], ords: Array, job: _Job) -> None:
+    ts, valid = times([e.ts for e in events], last=job.last)
     ids = integers([e.id for e in events])
     odd = [i for i, e in enumerate(events) if ids[i] == -1 and isinstance(e.id, str)]
     for i in odd:  # ids that are text: their code, made negative so that it meets no integer
-        ids[i] = -2 - int(intern.column([events[i].id])[0])
+        ids[i] = -2 - int(job.intern.column([events[i].id])[0])
     phase = {"s": 0, "t": 1, "f": 2}[events[0].ph]
     columns = {
         "ts": ts,
         "id": ids,
         "ph": np.full(len(ts), phase, np.uint8),
-        "cat": intern.column([e.cat for e in events]),
-        "track": tracks.column(events),
+        "cat": job.intern.column([e.cat for e in events]),
+        "track": job.tracks.column(events),
     }
     keep = np.flatnonzero(valid)
     part = {k: v[keep] for k, v in columns.items()}
-    known = out.tables.get("flows")
-    out.tables["flows"] = (
+    known = job.out.tables.get("flows")
+    job.out.tables["flows"] = (
         {k: np.concatenate([known[k], v]) for k, v in part.items()} if known else part
     )
 
 
-def _metadata(
-    events: list[Any], ords: Array, out: Columns, intern: Interner, tracks: Tracks
-) -> None:
+def _metadata(events: list[Any], ords: Array, job: _Job) -> None:
     """ph M rows: names and labels of processes and threads."""
     for e in events:
         value = e.args.labels if e.name == "process_labels" else e.args.label
         if isinstance(e.name, str) and value is not None:
-            out.metadata.append((_text(e.pid), _text(e.tid), e.name, _text(value)))
+            job.out.metadata.append((_text(e.pid), _text(e.tid), e.name, _text(value)))
 
 
 _PHASES = {

@@ -12,6 +12,9 @@ from timesink.model.trace import QualityNote
 from timesink.store.decode import Columns, decode
 from timesink.store.repair import Salvaged, salvage
 
+#: Duplicate keys are looked for at the start of a file only: a writer that makes them makes them
+#: everywhere, and searching costs a tenth of the decoding.
+_DUPLICATES_WITHIN = 8 << 20
 _DUPLICABLE = (b'"args"', b'"dur"', b'"ts"')
 
 
@@ -21,13 +24,16 @@ def work(data: bytes, offset: int, key: bytes) -> Columns:
         out = decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _salvaged(salvage(data, offset, key))
+    if offset < _DUPLICATES_WITHIN:
+        _say_duplicates(data, out)
+    return out
+
+
+def _say_duplicates(data: bytes, out: Columns) -> None:
     spare = max(data.count(name) for name in _DUPLICABLE) - out.elements
     if spare > 0 and data.count(b'"ph"') <= out.elements:
-        out.notes.append(
-            QualityNote("duplicate-key", "events with the same key twice: the last value counts",
-                        spare)
-        )  # fmt: skip
-    return out
+        message = "events with the same key twice: the last value counts"
+        out.notes.append(QualityNote("duplicate-key", message, spare))
 
 
 def _salvaged(saved: Salvaged) -> Columns:
