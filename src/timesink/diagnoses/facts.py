@@ -1,0 +1,152 @@
+"""What several rules ask of a case: step time, data wait, per-step numbers, rows by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from timesink.model.findings import Case, Evidence
+from timesink.model.owners import Owner, Phase
+from timesink.model.results import Analysis, KernelRow, OpRow, RuntimeRow
+from timesink.model.run import LightSteps, LoaderInfo
+
+#: Fewer steps than this make a trend or an average doubtful.
+FEW_STEPS = 3
+
+
+def has_light(case: Case) -> bool:
+    """Whether the light recorder saw enough train steps to speak for the run."""
+    return case.light is not None and len(case.light.steady()) >= FEW_STEPS
+
+
+def light_step_ns(light: LightSteps) -> float:
+    """Median wall time of a steady step, unperturbed by the profiler."""
+    steady = light.steady()
+    return float(median(light.wall_ns[i] for i in steady)) if steady else 0.0
+
+
+def step_ns(case: Case) -> float:
+    """Wall time of one step: of the trace's verdict steps, else of the light recorder's."""
+    if case.analysis is not None and case.analysis.breakdown.mean_step_ns:
+        return case.analysis.breakdown.mean_step_ns
+    return light_step_ns(case.light) if case.light is not None else 0.0
+
+
+def per_step(analysis: Analysis, total_ns: float) -> float:
+    """A total over the verdict steps as a mean per step."""
+    return total_ns / max(1, analysis.steps_counted)
+
+
+def light_share(light: LightSteps, column: Sequence[int]) -> float:
+    """A column's part of the wall time over the steady steps."""
+    steady = light.steady()
+    wall = sum(light.wall_ns[i] for i in steady)
+    return sum(column[i] for i in steady) / wall if wall else 0.0
+
+
+def data_share(case: Case) -> float:
+    """Share of a step spent waiting for data.
+
+    Where device rows exist, from the trace: only waiting that the device does not hide. Else from
+    the light recorder, which does not slow the loop down and sees every step.
+    """
+    a = case.analysis
+    if a is not None and a.breakdown.has_device and a.breakdown.device_known:
+        return a.breakdown.share(Owner.DATA_LOADING)
+    if case.light is not None and has_light(case):
+        return light_share(case.light, case.light.data_ns)
+    return a.breakdown.share(Owner.DATA_LOADING) if a is not None else 0.0
+
+
+def loader(case: Case) -> LoaderInfo | None:
+    """The DataLoader that was iterated most often (the training one)."""
+    if case.run is None or not case.run.loaders:
+        return None
+    return max(case.run.loaders, key=lambda entry: entry.epochs)
+
+
+def workers_seen(case: Case) -> bool | None:
+    """Whether the training loader has workers: from the record, else from the trace's rows."""
+    known = loader(case)
+    if known is not None:
+        return known.num_workers > 0
+    if case.analysis is None or not case.analysis.loaders:
+        return None
+    return "MultiProcessing" in case.analysis.loaders[0].name
+
+
+def usable_cores(case: Case) -> int:
+    """Cores that the process may use; 0 when unknown."""
+    if case.run is None:
+        return 0
+    for field in ("cpu.usable", "cpu.cores"):
+        text = case.run.environment.get(field)
+        if text.isdigit():
+            return int(text)
+    return 0
+
+
+def better_workers(case: Case) -> int:
+    """A number of workers worth trying: one per core but one, at least two, at most eight."""
+    cores = usable_cores(case)
+    return min(8, max(2, cores - 1)) if cores else 4
+
+
+def ops_like(rows: Iterable[OpRow], pattern: str, phase: Phase | None = None) -> list[OpRow]:
+    """Operators whose name matches, in one phase or in all."""
+    match = re.compile(pattern).match
+    return [r for r in rows if match(r.name) and (phase is None or r.phase is phase)]
+
+
+def kernels_like(rows: Iterable[KernelRow], pattern: str) -> list[KernelRow]:
+    """Kernels whose name contains a pattern."""
+    search = re.compile(pattern, re.I).search
+    return [r for r in rows if search(r.name)]
+
+
+def device_known(analysis: Analysis | None) -> bool:
+    """Whether there are device rows to judge by."""
+    return (
+        analysis is not None and analysis.breakdown.has_device and analysis.breakdown.device_known
+    )
+
+
+def runtime_evidence(row: RuntimeRow, steps: int) -> Evidence:
+    """One group of runtime calls as evidence."""
+    per = row.calls / max(1, steps)
+    who = f" in {row.op}" if row.op else ""
+    where = f" at {row.line}" if row.line else ""
+    text = f"{row.name}{who}{where}: {per:.3g} calls and {ms(row.total_ns / max(1, steps))} a step"
+    return Evidence(text, row.name, row.calls, row.total_ns, row.line)
+
+
+def op_evidence(row: OpRow, steps: int) -> Evidence:
+    """One group of operators as evidence."""
+    per = row.calls / max(1, steps)
+    text = f"{row.name}: {per:.4g} calls and {ms(row.cpu_total_ns / max(1, steps))} a step"
+    return Evidence(text, row.name, row.calls, row.cpu_total_ns)
+
+
+def kernel_evidence(row: KernelRow, steps: int) -> Evidence:
+    """One group of kernels as evidence."""
+    text = (
+        f"{row.name[:80]}: {row.calls / max(1, steps):.4g} calls and "
+        f"{ms(row.total_ns / max(1, steps))} a step"
+    )
+    return Evidence(text, row.name, row.calls, row.total_ns)
+
+
+def ms(ns: float) -> str:
+    """A time for a sentence."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def percent(share: float) -> str:
+    """A share for a sentence: never 0 % or 100 % unless it is exactly that."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}".replace("%", " %")
+    return f"{min(99, max(1, round(100 * share)))} %" if share >= 0.005 else "less than 1 %"

@@ -1,0 +1,56 @@
+"""Rule 13: something empties the allocator's cache in the loop."""
+
+from __future__ import annotations
+
+from timesink.diagnoses import facts
+from timesink.diagnoses.examples import call, case, healthy_cpu, healthy_gpu
+from timesink.diagnoses.rule import Example, Rule, finding
+from timesink.model.findings import Case, Evidence, Finding
+
+_SLUG, _NUMBER = "empty-cache", 13
+_TITLE = "Device memory is given back in every step"
+_ADVICE = (
+    "Remove torch.cuda.empty_cache() and gc.collect() from the loop: the allocator reuses its "
+    "memory by itself."
+)
+
+
+def check(case: Case) -> Finding | None:
+    """Time in, and idle time after, driver frees of the steady steps."""
+    a = case.analysis
+    if a is None or a.steps_counted < 2:
+        return None
+    rows = [r for r in a.runtime if r.kind == "free" and "Host" not in r.name]
+    if sum(r.calls for r in rows) < a.steps_counted:
+        return None  # not in every step: growth at the start, or context creation
+    cost = facts.per_step(a, sum(max(r.total_ns, r.idle_ns) for r in rows))
+    return finding(
+        _SLUG, _NUMBER, _TITLE,
+        cost_ns=cost, step_ns=facts.step_ns(case),
+        evidence=tuple(facts.runtime_evidence(r, a.steps_counted) for r in rows[:4])
+        or (Evidence(""),),
+        advice=_ADVICE,
+        intervention="",
+    )  # fmt: skip
+
+
+RULE = Rule(
+    number=_NUMBER,
+    slug=_SLUG,
+    title=_TITLE,
+    symptom="Steps stall in the driver, which synchronises the device.",
+    evidence="`cudaFree` (or the vendor's counterpart) in steady steps, once a step or more.",
+    advice=_ADVICE,
+    needs="Device rows (runtime calls).",
+    check=check,
+    fires=(
+        Example("several a step", case(device=True, runtime=[call("cudaFree", "free", 6, 12)])),
+        Example("AMD", case(device=True, runtime=[call("hipFree", "free", 2, 8, idle_ms=9)])),
+    ),
+    silent=(
+        Example("one at the start", case(device=True, runtime=[call("cudaFree", "free", 0.2, 9)])),
+        Example("cheap", case(device=True, runtime=[call("cudaFree", "free", 2, 0.5)])),
+        Example("healthy CPU run", healthy_cpu()),
+        Example("healthy GPU run", healthy_gpu()),
+    ),
+)
