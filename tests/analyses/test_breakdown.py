@@ -131,7 +131,7 @@ def owner_of(device: list[t.Row], threads: list[list[t.Row]]) -> Owner:
 
 @given(st.lists(main_rows, max_size=10), st.lists(helper_rows, max_size=4),
        st.lists(device_rows, max_size=5), st.integers(1, 60))  # fmt: skip
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_owners_are_those_of_a_naive_array(
     main: list[t.Row], helpers: list[t.Row], device: list[t.Row], wall: int
 ) -> None:

@@ -42,10 +42,32 @@ def test_waiting_for_data() -> None:
 
 
 def test_after_a_synchronising_call() -> None:
-    found = gap(
-        t.op("aten::item", 30 * US, 80 * US), t.runtime("cudaStreamSynchronize", 40 * US, 65 * US)
-    )
+    sync = t.runtime("cudaStreamSynchronize", 40 * US, 65 * US)
+    found = gap(t.op("aten::item", 30 * US, 80 * US), sync, launch=150 * US)
     assert (found.cause, found.host) == (IdleCause.SYNC, "cudaStreamSynchronize")
+
+
+def test_a_copy_to_pageable_memory_is_a_synchronising_call() -> None:
+    """``.item()``: the copy's call returns only once the queue before it has run."""
+    p = t.prepared(
+        t.op("aten::mm", 0, 10 * US), t.launch(0, 5 * US, corr=1), t.kernel("mm", 9 * US, 500 * US, corr=1),
+        t.op("aten::item", 15 * US, 510 * US),
+        t.runtime("cudaMemcpyAsync", 20 * US, 495 * US, corr=2),
+        t.memcpy("Memcpy DtoH (Device -> Pageable)", 509 * US, 2 * US, corr=2),
+        t.runtime("cudaStreamSynchronize", 516 * US, 2 * US),
+        t.op("aten::next", 600 * US, 30 * US), t.launch(610 * US, 5 * US, corr=3),
+        t.kernel("next", 620 * US, 50 * US, corr=3),
+    )  # fmt: skip
+    (found,) = idle(p)
+    assert found.causes == ((IdleCause.SYNC, 109 * US, 1),)
+    assert found.longest[0].host == "cudaMemcpyAsync"
+
+
+def test_long_work_after_a_short_wait_is_the_cause_itself() -> None:
+    """Without the call the host would be 65 µs earlier: that is not what makes 900 µs."""
+    sync = t.runtime("cudaStreamSynchronize", 40 * US, 65 * US)
+    assert gap(sync).cause == IdleCause.OTHER_PYTHON
+    assert gap(sync, t.op("aten::on_the_host", 110 * US, 850 * US)).cause == IdleCause.LAUNCH
 
 
 def test_data_after_a_synchronisation_is_data() -> None:

@@ -26,6 +26,8 @@ Bools = npt.NDArray[np.bool_]
 SERIALIZATION = r"torch[/\\]serialization\.py\(\d+\): (save|load)$"
 #: Collectives that run on the host itself.
 HOST_COLLECTIVES = r"^(gloo|mpi|ucc):"
+#: Copies that end in pageable host memory.
+PAGEABLE_COPIES = r"DtoH.*-> Pageable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def host_rows(p: Prepared) -> HostRows:
     calls = (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
     mine = working_tracks(p, calls & launch_rows(names))[track]
     calls, ops = calls & mine, (kind == Kind.CPU_OP) & mine
-    sync = calls & sync_rows(names)
+    sync = calls & (sync_rows(names) | _blocking_copies(p))
     frames = (kind == Kind.PYTHON) & names.match(SERIALIZATION)
     ranges = mine & (kind != Kind.PYTHON)
     return HostRows(
@@ -81,6 +83,15 @@ def host_rows(p: Prepared) -> HostRows:
         allocation=calls & allocation_rows(names),
         collective=ranges & names.match(HOST_COLLECTIVES),
     )
+
+
+def _blocking_copies(p: Prepared) -> Bools:
+    """Host rows that copied to pageable memory: such a call returns only once the copy is done,
+    whatever its name (CUDA, "API synchronization behavior"), so it is a wait for the device."""
+    found = np.zeros(p.host.height + 1, np.bool_)
+    pageable = Names(p.tables.strings, p.device["name"]).match(PAGEABLE_COPIES)
+    found[p.device["launch"].to_numpy()[pageable]] = True
+    return found[:-1]
 
 
 def rows_union(p: Prepared, rows: Bools) -> Intervals:

@@ -125,16 +125,20 @@ def _covering(host: _HostTimes, starts: Ints, until: Ints, delay: Ints) -> list[
 
 
 def _after_sync(sync: tuple[Ints, Ints], starts: Ints, until: Ints) -> Bools:
-    """Whether a synchronising call that had begun before the gap returned within the host's part
-    of it: it waited for the row before the gap, and nothing could be queued meanwhile."""
+    """Whether a synchronising call had drained the queue, and is what most of the gap is due to.
+
+    It had begun before the gap (it waited for the row before it) and returned within the host's
+    part of it. Without it the host would have been ahead by the time it waited: that must be at
+    least half of the delay, else what came after the call is the cause.
+    """
     begun, returned = sync
     if not len(begun):
         return np.zeros(len(starts), np.bool_)
     place = np.searchsorted(returned, starts)  # the first that returns at or after the gap's start
     place = np.minimum(place, len(begun) - 1)
-    found: Bools = (
-        (begun[place] < starts) & (returned[place] >= starts) & (returned[place] <= until)
-    )
+    waited = returned[place] - begun[place]
+    inside = (begun[place] < starts) & (returned[place] >= starts) & (returned[place] <= until)
+    found: Bools = inside & (2 * waited >= until - starts)
     return found
 
 

@@ -83,7 +83,7 @@ def covered(intervals: Intervals, starts: Ints, ends: Ints) -> Ints:
 
 
 def overlapping(device: Ints, stream: Ints, starts: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
-    """Which rows start before an earlier one of the same device and stream has ended."""
+    """Which rows (longer than nothing) start before an earlier one of their stream has ended."""
     order = np.lexsort((starts, stream, device))
     found = np.zeros(len(starts), np.bool_)
     edges = np.flatnonzero(np.diff(stream[order]) | np.diff(device[order])) + 1
@@ -91,4 +91,4 @@ def overlapping(device: Ints, stream: Ints, starts: Ints, ends: Ints) -> npt.NDA
         if len(part) > 1:
             reach = np.maximum.accumulate(ends[part])
             found[part[1:]] = starts[part[1:]] < reach[:-1]
-    return found
+    return found & (ends > starts)
