@@ -50,7 +50,8 @@ def test_after_a_synchronising_call() -> None:
 def test_a_copy_to_pageable_memory_is_a_synchronising_call() -> None:
     """``.item()``: the copy's call returns only once the queue before it has run."""
     p = t.prepared(
-        t.op("aten::mm", 0, 10 * US), t.launch(0, 5 * US, corr=1), t.kernel("mm", 9 * US, 500 * US, corr=1),
+        t.op("aten::mm", 0, 10 * US), t.launch(0, 5 * US, corr=1),
+        t.kernel("mm", 9 * US, 500 * US, corr=1),
         t.op("aten::item", 15 * US, 510 * US),
         t.runtime("cudaMemcpyAsync", 20 * US, 495 * US, corr=2),
         t.memcpy("Memcpy DtoH (Device -> Pageable)", 509 * US, 2 * US, corr=2),
