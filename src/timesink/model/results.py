@@ -92,7 +92,8 @@ class OpRow:
 
     Self and total as torch.profiler defines them: total includes children, self does not;
     recursive calls count once in totals; children are clipped to parents so that self >= 0.
-    Device time of a row = kernels and copies launched from it, each with one owner.
+    Device time of a row = kernels and copies launched from it, each with one owner; the row
+    ``timesink.analyses.ops.NO_OPERATOR`` owns those launched outside any operator.
     ``cpu_max_ns`` is the longest single call (total).
     """
 
@@ -205,7 +206,8 @@ class LaunchStats:
 
     ``delay_*``: row start minus launch start, floored at 0 (``negative`` counts the floored ones).
     ``queue_empty``: kernels that started within 10 µs after their launch returned and on an idle
-    device: the device was waiting for the host. ``short``: kernels shorter than 10 µs.
+    device: the device was waiting for the host. ``short``: kernels shorter than 10 µs (neither
+    counts kernels of graphs, nor does ``kernel_mean_ns``).
     ``unlaunched``: device rows with no launch in the trace; ``lost``: launches with no device row.
     Graph launches are counted apart and kept out of delays.
     """
@@ -233,7 +235,7 @@ class MemoryCurve:
 
     ``ts_ns`` and the curves have one length (thinned to at most a few thousand points, peaks
     kept). Peaks are exact over all rows. ``reserved`` is all 0 where not reported (CPU).
-    ``window_delta``: last minus first total (bytes kept by the window).
+    ``window_delta``: last total minus the one before the first row (bytes kept by the window).
     """
 
     device: str
