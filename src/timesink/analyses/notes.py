@@ -83,7 +83,9 @@ def _links(facts: Facts) -> list[QualityNote]:
 
 def _lost(facts: Facts) -> list[QualityNote]:
     """Launches that led to no device row, in all and for the worst step (C5)."""
-    rows = facts.host.filter(pl.Series(facts.launches) & (pl.col("corr") >= 0))
+    rows = facts.host.select("corr", "step").filter(
+        pl.Series(facts.launches) & (pl.col("corr") >= 0)
+    )
     if not rows.height:
         return []
     lost = lost_launches(rows["corr"].to_numpy(), facts.device["corr"].to_numpy())
@@ -113,7 +115,9 @@ def _steps(facts: Facts) -> list[QualityNote]:
     if facts.empty.any():
         text = "The last step holds no work (the loop ended there): it is left out of verdicts."
         found.append(QualityNote("empty-step", text, 1))
-    outside = facts.host.filter((pl.col("step") < 0) & (pl.col("kind") != int(Kind.PYTHON)))
+    outside = facts.host.select("step", "kind").filter(
+        (pl.col("step") < 0) & (pl.col("kind") != int(Kind.PYTHON))
+    )
     if outside.height:
         text = f"{outside.height} host rows lie outside every step"
         found.append(QualityNote("host-outside-steps", text + ".", outside.height))

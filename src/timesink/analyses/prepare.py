@@ -148,9 +148,8 @@ def _device_rows(events: pl.DataFrame, host: pl.DataFrame) -> tuple[pl.DataFrame
 
 
 def _ranges(host: pl.DataFrame, strings: pl.Series) -> pl.DataFrame:
-    rows = host.filter(pl.col("kind") == int(Kind.USER_ANNOTATION)).select(
-        "name", "ts", "dur", "track"
-    )
+    rows = host.select("name", "ts", "dur", "track", "kind")
+    rows = rows.filter(pl.col("kind") == int(Kind.USER_ANNOTATION))
     return rows.with_columns(text=strings.gather(rows["name"]))
 
 

@@ -84,8 +84,8 @@ def containing(marks: Marks, ts: Ints) -> Ints:
 def empty_steps(marks: Marks, host: pl.DataFrame, device: pl.DataFrame) -> Bools:
     """The last step, where it alone holds no operator, no runtime call and no device row: the
     range that a loop which ends with ``profiler.step()`` leaves behind is no training step."""
-    work = host.filter(pl.col("kind").is_in([int(k) for k in _WORK]))["step"].to_numpy()
-    work = np.append(work, device["step"].to_numpy())
+    rows = host.select("kind", "step").filter(pl.col("kind").is_in([int(k) for k in _WORK]))
+    work = np.append(rows["step"].to_numpy(), device["step"].to_numpy())
     busy = np.bincount(work[work >= 0], minlength=len(marks.numbers)) > 0
     empty = np.zeros(len(busy), np.bool_)
     empty[-1:] = busy.any() and not busy[-1]
@@ -142,6 +142,7 @@ def _judged(steps: Sequence[Step], empty: Sequence[bool]) -> tuple[Step, ...]:
 
 def step_window(host: pl.DataFrame, device: pl.DataFrame) -> tuple[int, int]:
     """[start, end) of all host and device rows; Python frames only where there is nothing else."""
+    host = host.select("kind", "ts", "dur")
     rows = host.filter(pl.col("kind") != int(Kind.PYTHON))
     if not rows.height and not device.height:
         rows = host
