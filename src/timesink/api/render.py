@@ -83,7 +83,7 @@ def print_table(table: OperatorTable) -> None:
 
     from timesink.reports.tables import print_rows
 
-    print_rows(table.title, table.rows, table.fields, table.total, table.steps, Console())
+    print_rows(table.title, table.fields, table.values, table.total, table.steps, Console())
 
 
 def table_json(table: OperatorTable) -> bytes:

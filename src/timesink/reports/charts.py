@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from timesink.model.owners import Owner
 from timesink.model.results import MemoryCurve
 from timesink.model.run import LightSteps
@@ -41,11 +43,7 @@ def _thinned(walls: tuple[int, ...]) -> list[int]:
     if len(walls) <= POINTS:
         return list(range(len(walls)))
     edges = [round(k * len(walls) / POINTS) for k in range(POINTS + 1)]
-    return [
-        max(range(a, b), key=walls.__getitem__)
-        for a, b in zip(edges, edges[1:], strict=False)
-        if b > a
-    ]
+    return [max(range(a, b), key=walls.__getitem__) for a, b in pairwise(edges) if b > a]
 
 
 def breakdown_chart(b: Breakdown) -> Chart:

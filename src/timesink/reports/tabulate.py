@@ -130,5 +130,5 @@ def rank_table(analyses: Sequence[Analysis]) -> Table:
         b = a.breakdown
         busy = sum(b.share(o) for o in DEVICE_OWNERS) if b.has_device and b.device_known else None
         rows.append((str(a.info.rank), b.mean_step_ns, busy, *(b.share(o) for o in owners)))
-    rows.sort(key=lambda r: (len(r[0]), r[0]))
+    rows.sort(key=lambda r: (len(str(r[0])), str(r[0])))
     return Table("ranks", columns, tuple(rows), brief=64)

@@ -1,0 +1,88 @@
+"""The report as Markdown, for a pull request: short tables, names escaped."""
+
+from __future__ import annotations
+
+import re
+
+from timesink.model.report import Report
+from timesink.reports import units
+from timesink.reports.cells import cell
+from timesink.reports.document import (
+    Bar,
+    Block,
+    FindingBlock,
+    Items,
+    Paragraph,
+    Table,
+)
+from timesink.reports.sections import build
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+_NAME = 100
+
+
+def to_markdown(report: Report) -> str:
+    """All sections that are not pictures."""
+    document = build(report)
+    lines = [f"# {_escape(document.title)}", ""]
+    if document.subtitle:
+        lines += [_escape(document.subtitle), ""]
+    for section in document.sections:
+        if section.html_only or section.title == "Environment":
+            continue
+        lines += [f"## {_escape(section.title)}", ""]
+        for block in section.blocks:
+            lines += _block(block)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _escape(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", units.clean(text))
+
+
+def _block(block: Block) -> list[str]:
+    if isinstance(block, Paragraph):
+        text = _escape(block.text)
+        return [f"**{text}**" if block.strong else text, ""]
+    if isinstance(block, Bar):
+        rows = [
+            f"| {_escape(p.label)} | {units.share(p.share)} | {units.time(p.ns)} |"
+            for p in block.parts
+        ]
+        return ["| of a step | share | time |", "|---|---:|---:|", *rows, ""]
+    if isinstance(block, Table):
+        return _table(block)
+    if isinstance(block, FindingBlock):
+        return _finding(block)
+    if isinstance(block, Items):
+        return [*(f"- {_escape(i)}" for i in block.items), ""]
+    return []
+
+
+def _table(table: Table) -> list[str]:
+    rule = "|".join("---" if c.kind == "text" else "---:" for c in table.columns)
+    head = "|".join(f" {_escape(c.title)} " for c in table.columns)
+    rows = []
+    for row in table.rows[: table.brief]:
+        cells = [units.middle(cell(v, c), _NAME) for v, c in zip(row, table.columns, strict=True)]
+        rows.append("|" + "|".join(f" {_escape(c)} " for c in cells) + "|")
+    more = len(table.rows) - len(rows)
+    return [f"|{head}|", f"|{rule}|", *rows, *([f"\n{more:,} more rows."] if more > 0 else []), ""]
+
+
+def _finding(block: FindingBlock) -> list[str]:
+    lines = [
+        f"### {_escape(block.title)}: at most {units.share(block.share)} of a step "
+        f"({units.time(block.cost_ns)})",
+        "",
+        *(f"- {_escape(e)}" for e in block.evidence),
+        "",
+        _escape(block.advice),
+        "",
+    ]
+    if block.command:
+        fence = "`" * 3
+        lines += [fence, units.clean(block.command).replace("`", "'"), fence, ""]
+    if block.caveat:
+        lines += [f"*{_escape(block.caveat)}*", ""]
+    return lines
