@@ -6,12 +6,13 @@ Kept small per chunk: only the intern table and the tracks grow with the trace.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from timesink.store import kinds
-from timesink.store.decode import Columns
+from timesink.store.columns import Columns
 from timesink.store.fields import Array
 from timesink.store.schema import COUNTERS, DEVICE_KINDS, EVENTS, FLOWS, MEMORY, Kind
 
@@ -22,11 +23,26 @@ SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = {
     "counters": COUNTERS,
 }
 _CODED = ("name", "cat", "shape", "dtype", "stack", "module", "series")
-_FRESH = 10**12  # ns: times of a chunk beyond this mean that a time of 0 is no time
+#: ns. A trace whose other rows all begin later than this has no rows at time 0.
+_EPOCH_SCALE = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    """One chunk's codes → the trace's codes (``codes``, ``tracks``) and what they stand for."""
+
+    texts: list[str]
+    codes: Array
+    tracks: Array
+    annotation: Array  # per local text
+    place: Array  # per local track: the numbers in (pid, tid)
 
 
 class Assembler:
-    """Interns across chunks. ``strings`` and ``tracks`` are complete when all chunks are in."""
+    """Interns across chunks. ``strings`` and ``tracks`` are complete when all chunks are in.
+
+    The work per chunk does not grow with the trace: only dictionaries do.
+    """
 
     def __init__(self) -> None:
         self.strings: dict[str, int] = {"": 0}
@@ -35,11 +51,8 @@ class Assembler:
         self.kind_counts: dict[int, int] = {}
         self.categories: dict[str, int] = {}
         self.ordinal = 0
-        self.timeless = 0
         self.range: tuple[int, int] | None = None
-        self._kind_of: list[int] = [int(Kind.OTHER)]
-        self._annotation: list[bool] = [False]
-        self._place: list[tuple[int, int]] = []
+        self._zero: list[pl.DataFrame] = []
 
     @property
     def bare(self) -> bool:
@@ -48,96 +61,107 @@ class Assembler:
 
     def frames(self, columns: Columns) -> dict[str, pl.DataFrame]:
         """The tables of one chunk ("events", "memory", "flows", "counters", "open")."""
-        codes = self._codes(columns.strings)
-        tracks = self._track_codes(columns.tracks)
+        local = self._local(columns)
         out = {}
         for name, table in columns.tables.items():
-            data = {k: codes[v] if k in _CODED else v for k, v in table.items()}
-            data["track"] = tracks[data["track"]]
+            data = dict(table)
             if "ord" in data:
                 data["ord"] = data["ord"] + self.ordinal
-            if name == "flows":
-                local = np.clip(-2 - data["id"], 0, len(codes) - 1)
-                mapped = -2 - codes.astype(np.int64)[local]
-                data["id"] = np.where(data["id"] < -1, mapped, data["id"])
-            out[name] = self._events(data) if name in ("events", "open") else _frame(name, data)
+            if name in ("events", "open"):
+                out[name] = self._events(data, local, name)
+            else:
+                if name == "flows":
+                    data["id"] = _flow_ids(data["id"], local.codes)
+                out[name] = _frame(name, _global(data, local))
         self.ordinal += columns.elements
         return out
 
-    def _codes(self, texts: list[str]) -> Array:
-        codes = np.empty(len(texts), np.uint32)
-        for i, text in enumerate(texts):
-            code = self.strings.get(text)
-            if code is None:
-                code = self.strings[text] = len(self.strings)
-                self._kind_of.append(int(kinds.kind_of_category(text)))
-                self._annotation.append(kinds.is_annotation(text))
-            codes[i] = code
-        return codes
+    def timeless(self) -> tuple[int, pl.DataFrame | None]:
+        """The device rows at time 0, once all chunks are in.
 
-    def _track_codes(self, pairs: list[tuple[str, str]]) -> Array:
-        codes = np.empty(len(pairs), np.int32)
-        for i, pair in enumerate(pairs):
-            code = self.tracks.setdefault(pair, len(self.tracks))
-            if code == len(self._place):
-                self._place.append((_number(pair[0]), _number(pair[1])))
-            codes[i] = code
-        return codes
+        Among epoch-scale times they have no time: their number and None. Otherwise the trace
+        simply begins at 0: 0 and the rows, which belong to the events.
+        """
+        if not self._zero:
+            return 0, None
+        rows = pl.concat(self._zero)
+        if self.range and self.range[0] >= _EPOCH_SCALE:
+            return rows.height, None
+        low, high = int(rows["ts"].min() or 0), int((rows["ts"] + rows["dur"]).max() or 0)  # type: ignore[arg-type]
+        self._extend(low, high)
+        return 0, rows
 
-    def _events(self, data: dict[str, Array]) -> pl.DataFrame:
-        kind = np.array(self._kind_of, np.uint8)[data["cat"]]
-        annotation = np.array(self._annotation, bool)[data["name"]]
-        kind[annotation & (kind == Kind.CPU_OP)] = Kind.USER_ANNOTATION
+    def _local(self, columns: Columns) -> _Local:
+        known = self.strings
+        texts, pairs = columns.strings, columns.tracks
+        codes = [known.setdefault(text, len(known)) for text in texts]
+        tracks = [self.tracks.setdefault(pair, len(self.tracks)) for pair in pairs]
+        return _Local(
+            texts,
+            np.array(codes, np.uint32),
+            np.array(tracks, np.int32),
+            np.array([kinds.is_annotation(t) for t in texts], bool),
+            np.array([(_number(p), _number(t)) for p, t in pairs] or [(-1, -1)], np.int64),
+        )
+
+    def _events(self, data: dict[str, Array], local: _Local, name: str) -> pl.DataFrame:
+        kind = self._kinds(data, local)
         data["kind"] = kind
         device = np.isin(kind, DEVICE_KINDS)
-        self._locate(data, device)
+        for column, part in (("device", 0), ("stream", 1)):
+            given = data[column]
+            value = np.where(given < 0, local.place[data["track"], part], given)
+            data[column] = np.where(device & (value < 2**31), value, -1)
         data["corr"] = np.where(data["corr"] == 0, -1, data["corr"])
-        keep = self._with_time(data, device)
-        if keep is not None:
-            data = {k: v[keep] for k, v in data.items()}
-        self._count(data)
-        begin = data.pop("begin", None)
-        frame = _frame("events", data)
-        return frame if begin is None else frame.with_columns(pl.Series("begin", begin))
-
-    def _locate(self, data: dict[str, Array], device: Array) -> None:
-        """Device and stream of device rows: from the args, else from pid and tid; -1 elsewhere."""
-        place = np.array(self._place or [(-1, -1)], np.int64)
-        for name, column in (("device", 0), ("stream", 1)):
-            given = data[name]
-            fallback = place[data["track"], column]
-            value = np.where(given < 0, fallback, given)
-            data[name] = np.where(device & (value < 2**31), value, -1)
-
-    def _with_time(self, data: dict[str, Array], device: Array) -> Array | None:
-        """Device rows at time 0 among epoch-scale times have no time: left out and counted."""
+        self.device_tracks.update(local.tracks[np.unique(data["track"][device])].tolist())
+        data = _global(data, local)
         zero = device & (data["ts"] <= 0)
-        if not zero.any():
-            return None
-        others = data["ts"][~zero]
-        if len(others) == 0 or int(np.median(others)) < _FRESH:
-            return None
-        self.timeless += int(zero.sum())
-        return ~zero
+        self._span(data, kind, zero)
+        if name == "open":
+            return _frame("events", data).with_columns(pl.Series("begin", data["begin"]))
+        if zero.any():
+            self._zero.append(_frame("events", {k: v[zero] for k, v in data.items()}))
+            data = {k: v[~zero] for k, v in data.items()}
+        return _frame("events", data)
 
-    def _count(self, data: dict[str, Array]) -> None:
-        found, counts = np.unique(data["kind"], return_counts=True)
-        for kind, count in zip(found.tolist(), counts.tolist(), strict=True):
-            self.kind_counts[kind] = self.kind_counts.get(kind, 0) + count
-        texts = None
-        cats, counts = np.unique(data["cat"], return_counts=True)
-        for cat, count in zip(cats.tolist(), counts.tolist(), strict=True):
-            texts = texts or list(self.strings)
-            self.categories[texts[cat]] = self.categories.get(texts[cat], 0) + count
-        self.device_tracks.update(
-            np.unique(data["track"][np.isin(data["kind"], DEVICE_KINDS)]).tolist()
-        )
-        timed = ~np.isin(data["kind"], (Kind.SPAN, Kind.OTHER, Kind.OVERHEAD))
+    def _kinds(self, data: dict[str, Array], local: _Local) -> Array:
+        """The kind of every row; counts kinds and categories on the way."""
+        counts = np.bincount(data["cat"], minlength=len(local.texts))
+        of_text = np.zeros(len(local.texts), np.uint8)
+        for cat in np.flatnonzero(counts).tolist():
+            text = local.texts[cat]
+            of_text[cat] = kinds.kind_of_category(text)
+            self.categories[text] = self.categories.get(text, 0) + int(counts[cat])
+        kind: Array = of_text[data["cat"]]
+        kind[local.annotation[data["name"]] & (kind == Kind.CPU_OP)] = Kind.USER_ANNOTATION
+        for number, count in enumerate(np.bincount(kind).tolist()):
+            if count:
+                self.kind_counts[number] = self.kind_counts.get(number, 0) + count
+        return kind
+
+    def _span(self, data: dict[str, Array], kind: Array, zero: Array) -> None:
+        timed = ~(np.isin(kind, (Kind.SPAN, Kind.OTHER, Kind.OVERHEAD)) | zero)
         if timed.any():
-            low = int(data["ts"][timed].min())
-            high = int((data["ts"] + data["dur"])[timed].max())
-            old = self.range or (low, high)
-            self.range = (min(old[0], low), max(old[1], high))
+            starts = data["ts"][timed]
+            self._extend(int(starts.min()), int((starts + data["dur"][timed]).max()))
+
+    def _extend(self, low: int, high: int) -> None:
+        old = self.range or (low, high)
+        self.range = (min(old[0], low), max(old[1], high))
+
+
+def _global(data: dict[str, Array], local: _Local) -> dict[str, Array]:
+    out = {k: local.codes[v] if k in _CODED else v for k, v in data.items()}
+    out["track"] = local.tracks[data["track"]]
+    return out
+
+
+def _flow_ids(ids: Array, codes: Array) -> Array:
+    """Ids that are text are -2 - code, so that they meet no integer id."""
+    if not (ids < -1).any():
+        return ids
+    local = np.clip(-2 - ids, 0, len(codes) - 1)
+    return np.where(ids < -1, -2 - codes.astype(np.int64)[local], ids)
 
 
 def _number(text: str) -> int:

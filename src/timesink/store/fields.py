@@ -7,8 +7,8 @@ an unexpected type means "unknown" (-1) and never an error.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from array import array
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -127,20 +127,18 @@ def times(values: list[Any], *, last: bool = False) -> tuple[Array, Array]:
     Raises ``NeedsText`` when a float is too large to be exact, unless it is the ``last`` resort.
     """
     valid = np.ones(len(values), bool)
-    try:
-        whole = np.frombuffer(array("q", values), np.int64)
-        if not len(whole) or int(np.abs(whole).max()) < 2**53:
-            return whole * 1000, valid
-    except (TypeError, OverflowError):
-        pass
-    try:
-        small = np.frombuffer(array("d", values))
+    types = set(map(type, values))
+    if types == {int}:
+        with contextlib.suppress(OverflowError):
+            whole = np.fromiter(values, np.int64, len(values))
+            if int(np.abs(whole).max()) < 2**53:
+                return whole * 1000, valid
+    elif types <= {int, float}:
+        small = np.fromiter(values, np.float64, len(values))
         if bool(np.all(np.abs(small) < EXACT_FLOAT)):
             floor = np.floor(small)
             part = np.rint((small - floor) * 1000)
             return floor.astype(np.int64) * 1000 + part.astype(np.int64), valid
-    except (TypeError, OverflowError):
-        pass
     if not last and any(v.__class__ is float and abs(v) >= EXACT_FLOAT for v in values):
         raise NeedsText
     exact = [nanoseconds(v) for v in values]
@@ -150,10 +148,12 @@ def times(values: list[Any], *, last: bool = False) -> tuple[Array, Array]:
 
 def integers(values: list[Any], absent: int = -1) -> Array:
     """A column of integers; whatever is not an integer (or text of one) is ``absent``."""
-    try:
-        return np.frombuffer(array("q", values), np.int64)
-    except (TypeError, OverflowError):
-        return np.array([_integer(v, absent) for v in values], np.int64)
+    if values.count(absent) == len(values):
+        return np.full(len(values), absent, np.int64)
+    if set(map(type, values)) == {int}:
+        with contextlib.suppress(OverflowError):
+            return np.fromiter(values, np.int64, len(values))
+    return np.array([_integer(v, absent) for v in values], np.int64)
 
 
 def _integer(value: Any, absent: int) -> int:

@@ -17,8 +17,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from queue import SimpleQueue
 
+from timesink.store.columns import Columns
 from timesink.store.cut import Chunk
-from timesink.store.decode import Columns
 from timesink.store.work import unpack, work
 from timesink.store.worker import HEADER, SIZE, read_exactly
 

@@ -12,8 +12,8 @@ from timesink.errors import UnreadableFile
 from timesink.store import cache as cached
 from timesink.store import repair, saved, sniff
 from timesink.store.assemble import Assembler
+from timesink.store.columns import Columns
 from timesink.store.cut import Chunk, Cutter
-from timesink.store.decode import Columns
 from timesink.store.describe import describe
 from timesink.store.finish import classify_bare, join_halves, stats, track_table
 from timesink.store.inflate import Stream, open_stream
@@ -156,6 +156,7 @@ class _Reading:
             self.notes.merge(repair.note("truncated", 1, self.stream.compressed_read))
         head = describe(cutter.head, cutter.tail, cutter.is_list, self.notes)
         join_halves(self.parts, self.notes)
+        self._settle_timeless()
         sniff.check_events(stats(assembler, self.phases, self.parts, head), self.path)
         tracks = track_table(assembler, self.metadata)
         if assembler.bare:
@@ -168,7 +169,6 @@ class _Reading:
             base_in_tail=b"baseTimeNanoseconds" in cutter.tail,
             truncated=self.notes.has("truncated"),
         )
-        self._say_timeless()
         trace = Trace(
             info, self.notes.result(), self.parts, tracks,
             pl.Series("text", list(assembler.strings), pl.String), self.index, cutter.key,
@@ -189,11 +189,14 @@ class _Reading:
                 part.unlink()
             self.number = 0
 
-    def _say_timeless(self) -> None:
-        if self.assembler.timeless:
+    def _settle_timeless(self) -> None:
+        count, rows = self.assembler.timeless()
+        if rows is not None:
+            self.parts.setdefault("events", []).append(rows)
+        if count:
             self.notes.add(
                 "device-rows-without-time",
                 "{n} device rows without a time are left out",
-                self.assembler.timeless,
+                count,
                 "warning",
             )

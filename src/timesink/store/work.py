@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 
 from timesink.model.trace import QualityNote
-from timesink.store.decode import Columns, decode
+from timesink.store.columns import Columns
+from timesink.store.decode import decode
 from timesink.store.repair import Salvaged, salvage
 
 #: Duplicate keys are looked for at the start of a file only: a writer that makes them makes them
