@@ -137,18 +137,26 @@ _LINKS = {"HostToDevice": "corr", "cpu_to_cuda": "ext", "async_npu": "ext"}
 
 
 def _linked(events: pl.DataFrame, flows: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
-    """Flow ids as correlation: the row that starts or contains the flow's point on its track."""
+    """Flow ids as correlation: the row that starts or contains the flow's point on its track.
+
+    One call may launch several device rows, each by a flow of its own: they share the number.
+    """
     for category, column in _LINKS.items():
         if category not in texts:
             continue
-        points = flows.filter(pl.col("cat") == texts.index(category)).sort("ts")
-        ids = points["id"].to_numpy()
-        codes = {value: i + 1 for i, value in enumerate(np.unique(ids).tolist())}
+        points = flows.filter(pl.col("cat") == texts.index(category)).sort("ph", "ts")
         values = events[column].to_numpy().copy()
-        where = _rows_at(events, points)
-        for row, value in zip(where.tolist(), ids.tolist(), strict=True):
-            if row >= 0:
-                values[row] = codes[value]
+        number_of_row: dict[int, int] = {}
+        number_of_flow: dict[int, int] = {}
+        where = _rows_at(events, points).tolist()
+        for row, flow, phase in zip(where, points["id"], points["ph"], strict=True):
+            if row < 0:
+                continue
+            if phase == 0:  # the calling side: its first flow names it
+                number = number_of_row.setdefault(row, len(number_of_row) + 1)
+                number_of_flow[flow] = values[row] = number
+            elif flow in number_of_flow:
+                values[row] = number_of_flow[flow]
         events = events.with_columns(pl.Series(column, values, pl.Int64))
     return events
 
