@@ -118,7 +118,7 @@ def _from_text(text: str) -> int | None:
             ns = int((number * 1000).to_integral_value())
         except (InvalidOperation, ValueError):
             return None
-    return ns if ns < _INT64 else None
+    return ns if -_INT64 <= ns < _INT64 else None
 
 
 def times(values: list[Any], *, last: bool = False) -> tuple[Array, Array]:

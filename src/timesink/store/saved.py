@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -51,8 +52,10 @@ def _whole(path: Path) -> bool:
 
 def store(trace: Trace, folder: Path, path: Path, parts: Parts, number: int) -> Trace:
     """Complete the cache folder and return the trace that reads from it."""
+    names: list[str] = []
     try:
         write_parts(folder, number, parts)
+        names = sorted(p.name for p in folder.glob("*-*.parquet"))
         pl.DataFrame({"text": trace.strings}).write_parquet(folder / "strings.parquet")
         trace.tracks.write_parquet(folder / "tracks.parquet")
         meta = {
@@ -60,6 +63,7 @@ def store(trace: Trace, folder: Path, path: Path, parts: Parts, number: int) -> 
             "quality": [asdict(q) for q in trace.quality],
             "index": list(trace.index),
             "key": trace.key,
+            "parts": names,
         }
         (folder / "meta.json").write_bytes(msgspec.json.encode(meta))
         final = cache.commit(folder, path)
@@ -74,8 +78,9 @@ def store(trace: Trace, folder: Path, path: Path, parts: Parts, number: int) -> 
             trace.index, trace.key,
         )  # fmt: skip
     return Trace(
-        trace.info, trace.quality, final, trace.tracks, trace.strings, trace.index, trace.key
-    )
+        trace.info, trace.quality, [final / name for name in names],
+        trace.tracks, trace.strings, trace.index, trace.key,
+    )  # fmt: skip
 
 
 def load(folder: Path, path: Path) -> Trace | None:
@@ -84,8 +89,10 @@ def load(folder: Path, path: Path) -> Trace | None:
         meta = msgspec.json.decode((folder / "meta.json").read_bytes())
         strings = pl.read_parquet(folder / "strings.parquet")["text"]
         tracks = pl.read_parquet(folder / "tracks.parquet")
-        for part in folder.glob("*-*.parquet"):
+        parts = [folder / name for name in meta["parts"]]
+        for part in parts:
             pl.read_parquet_schema(part)
+        key = base64.b64decode(meta["key"])
         info = info_from(meta["info"], path)
         quality = tuple(QualityNote(**q) for q in meta["quality"])
         index = [tuple(entry) for entry in meta["index"]]
@@ -98,9 +105,7 @@ def load(folder: Path, path: Path) -> Trace | None:
         pl.exceptions.PolarsError,
     ):
         return None
-    import base64
-
-    return Trace(info, quality, folder, tracks, strings, index, base64.b64decode(meta["key"]))
+    return Trace(info, quality, parts, tracks, strings, index, key)
 
 
 def info_from(plain: dict[str, Any], path: Path) -> TraceInfo:

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from timesink.errors import UnreadableFile
 from timesink.model.trace import QualityNote, TraceInfo
 from timesink.store.inflate import open_stream
 from timesink.store.repair import salvage
@@ -31,7 +32,7 @@ class Trace:
         self,
         info: TraceInfo,
         quality: tuple[QualityNote, ...],
-        frames: dict[str, list[pl.DataFrame]] | Path,
+        frames: dict[str, list[pl.DataFrame]] | Sequence[Path],
         tracks: pl.DataFrame,
         strings: pl.Series,
         index: Index,
@@ -68,19 +69,26 @@ class Trace:
     def scan_events(self) -> pl.LazyFrame:
         """The events as a lazy frame, unsorted: with ``collect(engine="streaming")`` an aggregate
         needs memory for a few parts and not for the file."""
-        if isinstance(self._frames, Path):
-            parts = sorted(self._frames.glob("events-*.parquet"))
-            if parts:
-                return pl.scan_parquet(parts)
-        return self._table("events", EVENTS).lazy()
+        parts = self._parts("events")
+        return pl.scan_parquet(parts) if parts else self._table("events", EVENTS).lazy()
 
     def _table(self, name: str, schema: dict[str, pl.DataType]) -> pl.DataFrame:
-        if isinstance(self._frames, Path):
-            parts = sorted(self._frames.glob(f"{name}-*.parquet"))
-            frames = [pl.read_parquet(parts)] if parts else []
-        else:
-            frames = self._frames.get(name, [])
+        if not isinstance(self._frames, dict):
+            parts = self._parts(name)
+            try:
+                return pl.read_parquet(parts) if parts else pl.DataFrame(schema=schema)
+            except OSError as error:
+                raise UnreadableFile(
+                    f"The cache of {self.info.path} was removed while it was in use.",
+                    "Open the trace again.",
+                ) from error
+        frames = self._frames.get(name, [])
         return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
+    def _parts(self, name: str) -> list[Path]:
+        if isinstance(self._frames, dict):
+            return []
+        return [p for p in self._frames if p.name.startswith(f"{name}-")]
 
     def raw_event(self, ordinal: int) -> dict[str, Any]:
         """One event as in the file, by its ``ord``."""
