@@ -23,8 +23,8 @@ from timesink.store.pool import decoded
 from timesink.store.schema import EVENTS, FLOWS
 from timesink.store.trace import Trace
 
-#: Files whose JSON is smaller are decoded in this process: starting another costs more.
-PARALLEL_BYTES = 24 << 20
+#: Files whose JSON is smaller are decoded in this process: starting others (0.3 s) costs more.
+PARALLEL_BYTES = 64 << 20
 #: Files smaller than this are read again as fast as their cache would be.
 CACHE_BYTES = 2 << 20
 _GZIP_FACTOR = 12
