@@ -158,7 +158,7 @@ def integers(values: list[Any], absent: int = -1) -> Array:
 
 def _integer(value: Any, absent: int) -> int:
     if value.__class__ is int:
-        return value if -_INT64 <= value < _INT64 else (value & (2 * _INT64 - 1)) - 2 * _INT64
+        return value if -_INT64 <= value < _INT64 else _wrapped(value, absent)
     if value.__class__ is str:
         digits = value.removeprefix("-")
         if digits.isascii() and digits.isdigit() and len(digits) < 19:
@@ -166,3 +166,8 @@ def _integer(value: Any, absent: int) -> int:
     if value.__class__ is float and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return absent
+
+
+def _wrapped(value: int, absent: int) -> int:
+    """An unsigned 64-bit integer (an address) as its signed twin; anything larger is absent."""
+    return value - 2 * _INT64 if _INT64 <= value < 2 * _INT64 else absent
