@@ -79,6 +79,10 @@ class Session:
         rows = self.machine.leave(part, now, ident)
         if rows:
             self._closed(rows)
+        elif self.window is not None and self.window.open:
+            self._starting_ours = True
+            self.window.check()
+            self._starting_ours = False
 
     def epoch(self, loader: Any) -> None:
         """A loader begins to be iterated."""

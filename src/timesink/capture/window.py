@@ -20,6 +20,9 @@ from timesink.model.run import Schedule
 _PATIENCE = 20
 #: A step this many times slower than the fastest so far is taken as still warming up.
 _SLOW = 3.0
+#: A window that grows to this many times ``max_bytes`` within one step is ended in its middle:
+#: stopping the profiler needs several times the memory that recording took.
+_HARD = 4
 
 
 class Window:
@@ -119,10 +122,19 @@ class Window:
             )
         if grown > self._schedule.max_bytes:
             return (
-                f"The window was ended after {self.recorded} steps: the process had grown by "
-                f"{grown / 2**30:.1f} GiB."
+                f"The window was ended after {self.recorded} steps: they held so many operators "
+                f"that the process had grown by {grown / 2**20:.0f} MiB."
             )
         return ""
+
+    def check(self) -> None:
+        """Between boundaries: a single step may not grow without bounds either."""
+        if self._rss() - self._rss_at_start > _HARD * self._schedule.max_bytes:
+            self.notes.append(
+                f"The window was ended inside a step, after {self.recorded} whole ones: the step "
+                "has too many operators to record."
+            )
+            self.close()
 
     def close(self) -> None:
         """End the window now and write what there is."""
@@ -161,10 +173,12 @@ class Window:
 
 
 def _config() -> Any:
-    """Python's garbage collections in the trace, where this torch can record them."""
+    """Python's collections in the trace, no second copy of it in memory: where torch can."""
     with contextlib.suppress(Exception):
         from torch._C._profiler import _ExperimentalConfig
 
+        return _ExperimentalConfig(record_python_gc_info=True, trace_only=True)
+    with contextlib.suppress(Exception):
         return _ExperimentalConfig(record_python_gc_info=True)
     return None
 

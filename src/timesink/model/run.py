@@ -38,7 +38,7 @@ class Schedule:
     with_stack: bool = False
     profile_memory: bool = False
     max_seconds: float = 120.0
-    max_bytes: int = 2 * 1024**3
+    max_bytes: int = 256 * 1024**2  #: growth of the process: about 90,000 operators
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from timesink.store.repair import salvage
 from timesink.store.schema import COUNTERS, EVENTS, FLOWS, MEMORY, Tables
 
 _loose = msgspec.json.Decoder()
+_raws = msgspec.json.Decoder(list[msgspec.Raw])
 #: (first ordinal, offset, bytes) of every chunk, to find an event's text again.
 Index = Sequence[tuple[int, int, int]]
 
@@ -109,20 +110,23 @@ class Trace:
             for chunk in np.unique(chunks[chunks >= 0]).tolist():
                 first, offset, size = self.index[chunk]
                 held, position = _advance(stream, held, position, offset, size)
-                values = self._values(held[:size])
+                texts = self._texts(held[:size])
                 for ordinal in wanted[chunks == chunk].tolist():
-                    if ordinal - first < len(values) and isinstance(values[ordinal - first], dict):
-                        out[ordinal] = values[ordinal - first]
+                    if ordinal - first < len(texts):
+                        value = _loose.decode(texts[ordinal - first])
+                        if isinstance(value, dict):
+                            out[ordinal] = value
         finally:
             stream.close()
         return out
 
-    def _values(self, data: bytes) -> list[Any]:
+    def _texts(self, data: bytes) -> Sequence[bytes | msgspec.Raw]:
+        """The JSON text of every event of a chunk."""
         try:
-            values: list[Any] = _loose.decode(b"[" + data + b"]")
+            texts = _raws.decode(b"[" + data + b"]")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            values = [_loose.decode(e) for e in salvage(data, 0, self.key).events]
-        return values
+            return salvage(data, 0, self.key).events
+        return texts
 
 
 def _advance(stream: Any, held: bytes, position: int, offset: int, size: int) -> tuple[bytes, int]:
