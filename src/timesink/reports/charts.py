@@ -26,7 +26,14 @@ def steps_chart(light: LightSteps) -> Chart:
         Series("other Python", tuple(float(r) for r in rest)),
     )
     marks = tuple(_mark(light, i) for i in chosen)
-    return Chart("steps", "steps", tuple(map(float, chosen)), series, "time", "step", marks)
+    thinned = ""
+    if len(chosen) < len(light):
+        thinned = (
+            f"{len(light):,} steps do not fit: of every {len(light) / len(chosen):.1f} steps "
+            "the slowest is shown."
+        )
+    x = tuple(map(float, chosen))
+    return Chart("steps", "steps", x, series, "time", "step", marks, thinned)
 
 
 def _mark(light: LightSteps, i: int) -> str:

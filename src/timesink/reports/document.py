@@ -70,7 +70,7 @@ class Chart:
     """``kind`` "stack" (bars per step), "line" or "steps" (one bar per step with marks).
 
     ``x`` has one entry per value. ``unit`` is the kind of the values. ``marks``: per value, a word
-    ("profiled", "compiled", "boundary", "") .
+    ("profiled", "compiled", "boundary", ""). ``thinned`` says what was left out, if anything.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Chart:
     unit: Kind
     x_label: str
     marks: tuple[str, ...] = ()
+    thinned: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,3 +40,8 @@ TERMINAL: dict[str, str] = {
     "checkpoint/IO": "bright_green",
     "other Python": "bright_black",
 }
+
+
+def slug(label: str) -> str:
+    """The name of a label's colour in style sheets: ``c-data-loading``."""
+    return "c-" + "".join(c if c.isalnum() else "-" for c in label.lower())

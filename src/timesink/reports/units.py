@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 UNKNOWN = "unknown"
 
@@ -80,3 +81,36 @@ def middle(text: str, width: int) -> str:
         return text[:width]
     tail = (width - 1) // 3
     return f"{text[: width - 1 - tail]}…{text[-tail:]}"
+
+
+def shares(values: Sequence[float]) -> list[str]:
+    """Shares of one whole, rounded to tenths of a percent so that they add up to 100 %.
+
+    The largest remainders are rounded up. As with one share, ``0 %`` and ``100 %`` are only said
+    where they are exact: a small part reads ``<0.1 %`` and a part beside it at most ``>99.9 %``.
+    """
+    if abs(sum(values) - 1) > 1e-6:
+        return [share(v) for v in values]
+    tenths = [int(1000 * v) for v in values]
+    order = sorted(range(len(values)), key=lambda i: tenths[i] - 1000 * values[i])
+    for i in order[: 1000 - sum(tenths)]:
+        tenths[i] += 1
+    return [_tenths(t, v) for t, v in zip(tenths, values, strict=True)]
+
+
+def _tenths(tenths: int, value: float) -> str:
+    if tenths == 0 and value > 0:
+        return "<0.1 %"
+    if tenths == 1000:
+        return "100 %" if value >= 1 else ">99.9 %"
+    return f"{tenths / 10:.1f} %"
+
+
+#: What stands for characters that a terminal without UTF-8 cannot show.
+_ASCII = {"µ": "u", "…": "...", "·": "|", "×": "x", "–": "-", "—": "-", "±": "+-", "≥": ">=",
+          "≤": "<=", "→": "->", "’": "'", "“": '"', "”": '"', "\xa0": " "}  # fmt: skip
+
+
+def ascii_only(text: str) -> str:
+    """Text in ASCII: near letters where there are some, else the code point."""
+    return "".join(c if c.isascii() else _ASCII.get(c) or _escaped(c) for c in text)
