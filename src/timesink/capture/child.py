@@ -9,11 +9,11 @@ import signal
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from timesink.capture.importhook import after_import
 from timesink.capture.main_module import run_module, run_script
 from timesink.capture.options import VARIABLE, RunOptions
+from timesink.capture.quick_session import QuickSession
 from timesink.capture.session import Session
 from timesink.errors import TimesinkError
 
@@ -24,9 +24,10 @@ def main() -> None:
     """Entry of ``python -m timesink.capture.child``."""
     options = RunOptions.load(os.environ.pop(VARIABLE))
     _die_with_parent()
-    session = Session(options)
+    session = QuickSession(options) if options.quick else Session(options)
     after_import("torch", session.torch_imported)
-    code = run(options, session)
+    session.start()
+    code = run(options)
     session.finish()
     _leave(code)
 
@@ -38,7 +39,7 @@ def _die_with_parent() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def run(options: RunOptions, session: Any) -> BaseException | None:
+def run(options: RunOptions) -> BaseException | None:
     """Run the script; its exception is printed here, before anything of ours is stopped."""
     try:
         if options.module:

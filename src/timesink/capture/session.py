@@ -50,7 +50,10 @@ class Session:
         self.window: Window | None = None
         if options.window:
             trace = self.folder / f"rank{options.rank}.trace.json.gz"
-            self.window = Window(options.schedule, trace, say, self._rss)
+            self.window = Window(options.schedule, trace, self._rss)
+
+    def start(self) -> None:
+        """The script is about to run: nothing to do before it imports torch."""
 
     def torch_imported(self) -> None:
         """Called once, right after the script's first ``import torch``."""

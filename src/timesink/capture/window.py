@@ -7,6 +7,7 @@ bounded in steps, seconds and bytes. A profiler of the script's own always has p
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 import warnings
@@ -28,12 +29,9 @@ _HARD = 4
 class Window:
     """``before`` is called at each step boundary with the number of train steps so far."""
 
-    def __init__(
-        self, schedule: Schedule, trace: Path, say: Callable[[str], None], rss: Callable[[], int]
-    ) -> None:
+    def __init__(self, schedule: Schedule, trace: Path, rss: Callable[[], int]) -> None:
         self._schedule = schedule
         self._trace = trace
-        self._say = say
         self._rss = rss
         self._profiler: Any = None
         self._began = 0.0
@@ -71,8 +69,8 @@ class Window:
             )
             return  # tried again at the next step
         warmup, active = self._schedule.warmup, self._schedule.active
-        plan = profiler.schedule(wait=0, warmup=warmup, active=active, repeat=1)
         with _quiet():
+            plan = profiler.schedule(wait=0, warmup=warmup, active=active, repeat=1)
             p = profiler.profile(
                 activities=list(profiler.supported_activities()),
                 schedule=lambda n: plan(max(0, n - number)),
@@ -100,7 +98,7 @@ class Window:
         if self._steps_in > self._schedule.warmup:
             self.recorded += 1
         planned = self._schedule.warmup + self._schedule.active
-        reason = "" if self._steps_in >= planned else self._too_much()
+        reason = "" if self._steps_in >= planned else self.too_much()
         if reason:
             self.notes.append(reason)
             self.close()
@@ -112,7 +110,8 @@ class Window:
         if self._steps_in >= planned:
             self._done()
 
-    def _too_much(self) -> str:
+    def too_much(self) -> str:
+        """Why the window has to end now, or ""."""
         seconds = time.monotonic() - self._began
         grown = self._rss() - self._rss_at_start
         if seconds > self._schedule.max_seconds:
@@ -172,6 +171,15 @@ class Window:
                 temporary.unlink()
 
 
+def resident() -> int:
+    """Resident memory of this process in bytes; 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError, AttributeError):
+        return 0
+
+
 def _config() -> Any:
     """Python's collections in the trace, no second copy of it in memory: where torch can."""
     with contextlib.suppress(Exception):
@@ -193,7 +201,9 @@ def _synchronize() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Hide exactly the warning of torch 2.10 to 2.12 about events cleared at a cycle's end."""
+    """Hide exactly two warnings: that of torch 2.10 to 2.12 about events cleared at a cycle's end,
+    and the one about a window without warm-up, which was asked for."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*Profiler clears events at the end of each.*")
+        warnings.filterwarnings("ignore", message=".*Profiler won't be using warmup.*")
         yield
