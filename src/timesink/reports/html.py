@@ -1,134 +1,135 @@
-"""The report as one self-contained page: no request ever leaves it (its policy forbids them)."""
+"""The report as one self-contained HTML page that works offline, and as a notebook fragment.
+
+The page loads nothing: a content security policy forbids the network and every script but ours,
+which it names by their hashes. All text passes ``units.clean`` and the template's escaping.
+"""
 
 from __future__ import annotations
 
-import json
-from importlib import resources
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, select_autoescape
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from timesink import __version__
 from timesink.model.report import Report
-from timesink.model.timeline import Lane, Timeline
-from timesink.reports import svg, units
+from timesink.reports import units
 from timesink.reports.cells import cell
-from timesink.reports.document import (
-    Bar,
-    Block,
-    Chart,
-    FindingBlock,
-    Items,
-    Paragraph,
-    Table,
-    TimelineBlock,
-)
+from timesink.reports.document import Column, Section, Table
+from timesink.reports.pack import pack
+from timesink.reports.palette import COLOURS, slug
 from timesink.reports.sections import build
+from timesink.reports.svg import draw
 
-#: Rows of a table that are put into the page.
-ROWS = 2000
-_KINDS = {
-    Paragraph: "paragraph",
-    Bar: "bar",
-    Table: "table",
-    Chart: "chart",
-    FindingBlock: "finding",
-    Items: "items",
-    TimelineBlock: "timeline",
-}
+#: Rows of one table that go into the page.
+MAX_ROWS = 2000
+#: Characters of one text in a table; the middle of longer ones is left out.
+NAME_CHARS = 2000
+#: Rows of a table in a notebook cell.
+FRAGMENT_ROWS = 8
+#: Characters at the end of a name that stay visible when a column is narrow.
+_TAIL = 18
 
 
 def to_html(report: Report) -> str:
-    """The whole page. Names are escaped by the template, data by the JSON filter."""
-    return _environment().get_template("report.html").render(**_context(report))
+    """One self-contained page: no request leaves it, no script but ours runs in it."""
+    scripts = (_asset("page.js"), _asset("timeline.js"))
+    page = _environment().get_template("page.html")
+    return page.render(
+        document=build(report),
+        style=Markup(_colours() + _asset("page.css")),
+        scripts=[Markup(script) for script in scripts],
+        hashes=Markup(" ".join(map(_hash, scripts))),
+        timeline=report.timeline,
+        data=Markup(pack(report.timeline)) if report.timeline is not None else "",
+        max_rows=MAX_ROWS,
+    )
 
 
 def to_html_fragment(report: Report) -> str:
-    """Verdict, bar and findings for a notebook cell; styles touch nothing outside of it."""
-    return _environment().get_template("fragment.html").render(**_context(report))
+    """A small fragment for a notebook cell: inline styles only, no script, no ids."""
+    document = build(report)
+    wanted = ("Verdict", "Findings", "Operators", "Longest operations", "Data quality")
+    sections = [s for s in document.sections if s.title in wanted]
+    fragment = _environment().get_template("fragment.html")
+    return fragment.render(sections=sections, colours=COLOURS, limit=FRAGMENT_ROWS)
 
 
-def _context(report: Report) -> dict[str, Any]:
-    light, dark = svg.colour_rules()
-    return {
-        "document": build(report),
-        "timeline": _timeline(report.timeline),
-        "version": __version__,
-        "colours_light": Markup(light),
-        "colours_dark": Markup(dark),
-        "style": Markup(_asset("report.css")),
-        "script": Markup(_asset("report.js") + _asset("timeline.js")),
-        "rows": ROWS,
-    }
-
-
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("timesink.reports", "assets"),
-        autoescape=select_autoescape(default=True),
+        autoescape=True,
+        undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_final,
     )
     environment.filters |= {
-        "clean": units.clean,
-        "share": units.share,
-        "time": units.time,
+        "anchor": _anchor,
         "cell": cell,
-        "sort_key": _sort_key,
-        "chart": svg.chart,
-        "css": svg.css_name,
-        "data": data,
+        "draw": draw,
+        "halves": _halves,
+        "kind": lambda block: type(block).__name__,
+        "long": _long,
+        "share": units.share,
+        "shares": lambda parts: units.shares([p.share for p in parts]),
+        "short": units.middle,
+        "slug": slug,
+        "sort_value": _sort_value,
+        "time": units.time,
     }
-    environment.tests["paragraph"] = lambda b: isinstance(b, Paragraph)
-    environment.globals["kind"] = _kind
     return environment
 
 
-def _kind(block: Block) -> str:
-    return _KINDS[type(block)]
+def _final(value: Any) -> Any:
+    """Every text that a template prints: no control characters, no lone surrogates."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return units.clean(value)
+    return value
 
 
-def _sort_key(value: Any) -> str:
-    if value is None:
-        return "-1"
-    return repr(float(value)) if isinstance(value, (int, float)) else units.clean(str(value))
+def _halves(text: str) -> tuple[str, str]:
+    """A name as a part that may be cut and an end that stays: kernels differ at both ends."""
+    text = units.middle(text, NAME_CHARS)
+    return (text[:-_TAIL], text[-_TAIL:]) if len(text) > 2 * _TAIL else (text, "")
 
 
+def _sort_value(value: Any, column: Column) -> str:
+    """The number that a cell is sorted by; empty for unknown, which goes last."""
+    return "" if value is None else repr(float(value))
+
+
+def _long(table: Table) -> bool:
+    """Whether a table is worth a filter and starts with its first rows only."""
+    return len(table.rows) > table.brief > 0
+
+
+def _anchor(section: Section) -> str:
+    return "-".join(section.title.lower().split())
+
+
+@cache
 def _asset(name: str) -> str:
-    return resources.files("timesink.reports").joinpath("assets", name).read_text("utf-8")
+    return files("timesink.reports").joinpath("assets", name).read_text("utf-8")
 
 
-def data(value: Any) -> Markup:
-    """JSON for inside a ``<script type="application/json">``: it cannot end the element."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _timeline(timeline: Timeline | None) -> dict[str, Any] | None:
-    """Compact arrays: starts as differences, lanes with bars only."""
-    if timeline is None or not timeline.lanes:
-        return None
-    return {
-        "dur": timeline.dur_ns,
-        "names": [units.clean(n) for n in timeline.names],
-        "categories": [units.clean(c) for c in timeline.categories],
-        "args": [units.clean(a) for a in timeline.args],
-        "steps": timeline.steps,
-        "dropped": timeline.dropped,
-        "lanes": [_lane(lane) for lane in timeline.lanes if lane.start_ns],
-    }
-
-
-def _lane(lane: Lane) -> dict[str, Any]:
-    starts = lane.start_ns
-    return {
-        "label": units.clean(lane.label),
-        "kind": lane.kind,
-        "start": [starts[0], *(b - a for a, b in zip(starts, starts[1:], strict=False))],
-        "dur": lane.dur_ns,
-        "depth": lane.depth,
-        "name": lane.name,
-        "cat": lane.category,
-        "args": lane.args,
-    }
+@cache
+def _colours() -> str:
+    """The palette as style sheet variables, for light and dark."""
+    light = "".join(f"--{slug(k)}:{v[0]};" for k, v in COLOURS.items())
+    dark = "".join(f"--{slug(k)}:{v[1]};" for k, v in COLOURS.items())
+    classes = "".join(f".{slug(k)}{{--c:var(--{slug(k)})}}\n" for k in COLOURS)
+    return (
+        f":root{{{light}}}\n"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
+        f":root[data-theme=dark]{{{dark}}}\n{classes}"
+    )
