@@ -33,7 +33,7 @@ def steps_chart(light: LightSteps) -> Chart:
             "the slowest is shown."
         )
     x = tuple(map(float, chosen))
-    return Chart("steps", "steps", x, series, "time", "step", marks, thinned)
+    return Chart("wall time of each step", "steps", x, series, "time", "step", marks, thinned)
 
 
 def _mark(light: LightSteps, i: int) -> str:
@@ -61,7 +61,9 @@ def breakdown_chart(b: Breakdown) -> Chart:
         "compiled" if s.step.compiled else "first" if s.step.first else "" for s in b.steps
     )
     x = tuple(float(s.step.number) for s in b.steps)
-    return Chart("breakdown", "stack", x, series, "time", "recorded step", marks)
+    return Chart(
+        "breakdown of each recorded step", "stack", x, series, "time", "recorded step", marks
+    )
 
 
 def memory_chart(m: MemoryCurve, origin: int) -> Chart:

@@ -46,8 +46,10 @@ def _block(block: Block) -> list[str]:
         return [f"**{text}**" if block.strong else text, ""]
     if isinstance(block, Bar):
         rows = [
-            f"| {_escape(p.label)} | {units.share(p.share)} | {units.time(p.ns)} |"
-            for p in block.parts
+            f"| {_escape(p.label)} | {_escape(share)} | {units.time(p.ns)} |"
+            for p, share in zip(
+                block.parts, units.shares([p.share for p in block.parts]), strict=True
+            )
         ]
         return ["| of a step | share | time |", "|---|---:|---:|", *rows, ""]
     if isinstance(block, Table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from statistics import median
 
@@ -55,7 +56,7 @@ def build(report: Report) -> Document:
 def _subtitle(report: Report) -> str:
     parts = []
     if report.run is not None:
-        parts.append("python " + " ".join(report.run.command))
+        parts.append("python " + shlex.join(report.run.command))
         parts.append(_ending(report.run.exit_code))
     elif report.analysis is not None:
         info = report.analysis.info
@@ -108,8 +109,9 @@ def _findings(report: Report) -> Section | None:
 
 
 def _finding(found: Finding, report: Report) -> FindingBlock:
-    script = " ".join(report.run.command) if report.run is not None else "train.py"
-    command = f"timesink try {script} --with {found.intervention}" if found.intervention else ""
+    script = shlex.join(report.run.command) if report.run is not None else "train.py"
+    change = shlex.quote(found.intervention)
+    command = f"timesink try {script} --with {change}" if found.intervention else ""
     return FindingBlock(
         found.title,
         found.rule,

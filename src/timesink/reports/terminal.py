@@ -29,8 +29,9 @@ _MARGIN = 2
 _NAME_MIN = 24
 #: Columns that a narrow terminal can do without, least useful first.
 _SPARE = (
-    "launched by", "streams", "class", "line", "max", "mean", "phase", "kind", "launch delay",
-    "in operator", "device idle", "share of idle", "total device/step", "calls",
+    "launched by", "streams", "class", "line", "max", "mean", "kind", "launch delay",
+    "in operator", "device idle", "share of idle", "total device/step", "total CPU/step",
+    "calls", "phase",
 )  # fmt: skip
 
 
@@ -38,9 +39,9 @@ def print_report(report: Report, console: Console | None = None, *, verbose: boo
     """Print everything a person wants first; ``verbose`` prints the rest and longer tables."""
     console = console or Console()
     document = build(report)
-    console.print(_text(document.title, "bold"), highlight=False)
+    console.print(_text(document.title, console, "bold"), highlight=False)
     if document.subtitle:
-        console.print(_text(document.subtitle, "dim"), highlight=False)
+        console.print(_text(document.subtitle, console, "dim"), highlight=False)
     for section in document.sections:
         hidden = section.html_only or (section.detail and not verbose and not _brief(section))
         if not hidden and any(not isinstance(b, (Chart, TimelineBlock)) for b in section.blocks):
@@ -54,7 +55,9 @@ def _brief(section: Section) -> bool:
 
 def _section(section: Section, console: Console, verbose: bool) -> None:
     console.print()
-    console.print(_text(section.title, "bold underline" if console.is_terminal else "bold"))
+    console.print(
+        _text(section.title, console, "bold underline" if console.is_terminal else "bold")
+    )
     if not console.is_terminal:
         console.print("-" * len(section.title))
     for block in section.blocks:
@@ -63,7 +66,7 @@ def _section(section: Section, console: Console, verbose: bool) -> None:
 
 def _block(block: Block, console: Console, verbose: bool) -> None:
     if isinstance(block, Paragraph):
-        console.print(_text(block.text, "bold" if block.strong else ""), highlight=False)
+        console.print(_text(block.text, console, "bold" if block.strong else ""), highlight=False)
     elif isinstance(block, Bar):
         _bar(block, console)
     elif isinstance(block, Table):
@@ -75,17 +78,19 @@ def _block(block: Block, console: Console, verbose: bool) -> None:
             _hanging("- ", item, console)
 
 
-def _text(text: str, style: str = "") -> Text:
-    return Text(units.clean(text), style=style)
+def _text(text: str, console: Console, style: str = "") -> Text:
+    """Text that can do nothing to the terminal and that the terminal can show."""
+    clean = units.clean(text)
+    return Text(clean if _unicode(console) else units.ascii_only(clean), style=style)
 
 
 def _hanging(bullet: str, text: str, console: Console, style: str = "") -> None:
     """A paragraph with its later lines indented under the first."""
-    grid = Grid.grid(padding=0)
-    grid.add_column(width=len(bullet), no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(Text(bullet), _text(text, style))
-    console.print(grid, highlight=False)
+    lines = _text(text, console, style).wrap(console, max(20, console.width - len(bullet)))
+    for i, line in enumerate(lines):
+        line.rstrip()
+        lead = bullet if i == 0 else " " * len(bullet)
+        console.print(Text.assemble(lead, line), highlight=False, soft_wrap=True)
 
 
 def _bar(bar: Bar, console: Console) -> None:
@@ -102,15 +107,15 @@ def _bar(bar: Bar, console: Console) -> None:
         line.append(letter * cells, style=TERMINAL.get(part.label, "white"))
     console.print(line, highlight=False, no_wrap=True, overflow="crop")
     grid = Grid.grid(padding=(0, 2))
-    for _ in range(4):
-        grid.add_column()
-    for part in bar.parts:
+    for justify in ("left", "left", "right", "right"):
+        grid.add_column(justify=justify)
+    for part, share in zip(bar.parts, units.shares([p.share for p in bar.parts]), strict=True):
         mark = "■" if unicode and console.color_system else letters[part.label]
         grid.add_row(
             Text(mark, style=TERMINAL.get(part.label, "white")),
-            _text(part.label),
-            Text(units.share(part.share), justify="right"),
-            Text(units.time(part.ns), justify="right"),
+            _text(part.label, console),
+            Text(share),
+            _text(units.time(part.ns), console),
         )
     console.print(grid, highlight=False)
 
@@ -138,7 +143,9 @@ def _finding(block: FindingBlock, console: Console) -> None:
         _hanging("    seen  ", evidence, console)
     _hanging("    try   ", block.advice, console)
     if block.command:
-        _hanging("          ", block.command, console, "green")
+        # Never broken into lines, so that it can be copied.
+        command = Text.assemble(" " * 10, _text(block.command, console, "green"))
+        console.print(command, highlight=False, soft_wrap=True)
     if block.caveat:
         _hanging("    note  ", block.caveat, console, "dim")
 
@@ -156,14 +163,13 @@ def print_table(table: Table, console: Console, limit: int | None = 10) -> None:
         right = table.columns[i].kind != "text"
         grid.add_column(table.columns[i].title, justify="right" if right else "left",
                         no_wrap=True, overflow="crop")  # fmt: skip
-    for row in cells:
-        grid.add_row(*[Text(units.middle(row[i], widths[i])) for i in kept])
+    shown = [units.distinct([row[i] for row in cells], widths[i]) for i in kept]
+    for row in zip(*shown, strict=True):
+        grid.add_row(*[_text(text, console) for text in row])
     console.print(grid, highlight=False)
     if len(rows) < len(table.rows):
         more = len(table.rows) - len(rows)
-        console.print(
-            Text(f"… {more:,} more" if _unicode(console) else f"... {more:,} more", "dim")
-        )
+        console.print(_text(f"… {more:,} more", console, "dim"), highlight=False)
 
 
 def _natural(table: Table, cells: Sequence[Sequence[str]], i: int) -> int:

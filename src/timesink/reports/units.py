@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import unicodedata
 from collections.abc import Sequence
 
@@ -81,6 +82,30 @@ def middle(text: str, width: int) -> str:
         return text[:width]
     tail = (width - 1) // 3
     return f"{text[: width - 1 - tail]}…{text[-tail:]}"
+
+
+def distinct(texts: Sequence[str], width: int) -> list[str]:
+    """Texts shortened to ``width`` so that different ones stay different.
+
+    Where two would look alike, the part from their first difference on is shown instead.
+    """
+    short = [middle(t, width) for t in texts]
+    groups: dict[str, set[str]] = {}
+    for text, cut in zip(texts, short, strict=True):
+        groups.setdefault(cut, set()).add(text)
+    return [
+        cut if len(groups[cut]) == 1 else _from_difference(text, groups[cut], width)
+        for text, cut in zip(texts, short, strict=True)
+    ]
+
+
+def _from_difference(text: str, group: set[str], width: int) -> str:
+    """The head of the text, then what follows the part that all of the group share."""
+    common = len(os.path.commonprefix(list(group)))
+    lead = max(1, min(width // 3, common))
+    room = max(1, width - lead - 1)
+    tail = text[max(lead, common - 2) :]
+    return f"{text[:lead]}…{middle(tail, room)}"
 
 
 def shares(values: Sequence[float]) -> list[str]:
