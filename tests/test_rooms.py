@@ -28,7 +28,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
 #: ``api`` wires the rooms: everything but the command line.
 ALLOWED["api"] = (
     set(ALLOWED) - {"cli"} | {"api"},
-    {"polars", "numpy", "rich"},
+    {"polars", "numpy", "rich", "pandas"},
 )
 STDLIB_ONLY = {"__init__", "__main__"}
 
