@@ -134,9 +134,16 @@ class Cutter:
         """The bytes that follow the head, as far as they are read."""
         return self._buffer[: 1 << 20]
 
-    def more(self, rest: bytes) -> None:
+    def starts(self, text: bytes) -> bool:
+        """Whether some event of this file's kind starts in a text."""
+        return re.search(rb'\{\s*"' + re.escape(self.key) + rb'"\s*:', text) is not None
+
+    def more(self, rest: bytes, *, last: bool) -> None:
         """The list ended inside a chunk: ``rest`` and what is still unread are the tail."""
         self.closed = True
+        if last:
+            self.tail = rest
+            return
         self._fill(len(self._buffer) + _HEAD_LIMIT)
         self.tail = rest + b"," + self._buffer
 

@@ -22,12 +22,15 @@ from timesink.store.notes import Notes
 from timesink.store.pool import decoded
 from timesink.store.schema import EVENTS, FLOWS
 from timesink.store.trace import Trace
+from timesink.store.work import work
 
 #: Files whose JSON is smaller are decoded in this process: starting others (0.3 s) costs more.
 PARALLEL_BYTES = 64 << 20
 #: Files smaller than this are read again as fast as their cache would be.
 CACHE_BYTES = 2 << 20
 _GZIP_FACTOR = 12
+#: Documents of other writers that are looked for behind the first one's end.
+_DOCUMENTS = 64
 
 
 def read_trace(
@@ -95,8 +98,8 @@ class _Reading:
                 self._take(chunk, columns)
                 if self.progress:
                     self.progress(self.stream.compressed_read, self.stream.size)
-                if columns.ended and not chunk.last:
-                    self.cutter.more(columns.rest)
+                if columns.ended:
+                    self.cutter.more(columns.rest, last=chunk.last)
                     break
             return self._finish()
         except BaseException:
@@ -150,8 +153,9 @@ class _Reading:
         cutter, assembler = self.cutter, self.assembler
         for note in self.stream.notes:
             self.notes.merge(note)
-        if b'"traceEvents"' in cutter.tail:
+        if b'"traceEvents"' in cutter.tail or cutter.starts(cutter.tail):
             self.notes.merge(repair.note("several-writers", 1, self.stream.compressed_read))
+            self._take_strays()
         if not cutter.closed and not self.notes.has("truncated"):
             self.notes.merge(repair.note("truncated", 1, self.stream.compressed_read))
         head = describe(cutter.head, cutter.tail, cutter.is_list, self.notes)
@@ -176,6 +180,17 @@ class _Reading:
         if self.folder:
             return saved.store(trace, self.folder, self.path, self.parts, self.number)
         return trace
+
+    def _take_strays(self) -> None:
+        """Events behind the end of the list: another process wrote into the same file."""
+        rest = self.cutter.tail
+        for _ in range(_DOCUMENTS):
+            if not self.cutter.starts(rest):
+                return
+            columns = work(rest, 0, self.cutter.key)
+            # Nowhere in the file as one chunk: their args cannot be had on demand.
+            self._take(Chunk(0, b""), columns)
+            rest = columns.rest
 
     def _classify(self, tracks: pl.DataFrame) -> None:
         """Rows without a category need the whole file; such files are small."""

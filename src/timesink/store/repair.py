@@ -102,6 +102,7 @@ def salvage(chunk: bytes, base_offset: int = 0, key: bytes = b"ph") -> Salvaged:
     while i < len(starts):
         i += state.take(chunk, bounds, i)
         if state.ended:
+            state.rest += chunk[bounds[i] :]
             break
     return Salvaged(tuple(state.events), state.lost, state.notes(), state.ended, state.rest)
 
@@ -129,6 +130,8 @@ class _State:
         last = i + 1 == len(bounds) - 1
         if not self._repaired(piece, start):
             truncated = last and object_end(piece, 0) < 0
+            if b'"traceEvents"' in piece:
+                self._count("several-writers", start)
             self._count("truncated" if truncated else "unreadable-event", start)
             self.lost += 1
         return 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from timesink.errors import MixedSessions
 from timesink.model.trace import TraceInfo
 
-_OURS = ("run.json", "meta.json")
+_OURS = ("run.json", "meta.json", "functions.json")
 #: Windows of one run start together on all ranks; further apart than this they are another run.
 _SAME_RUN_NS = 60 * 10**9
 
@@ -47,13 +47,18 @@ def find_traces(folder: Path) -> Found:
             ignored.append(
                 (path, "a temporary file of an export that did not end; name it to read it")
             )
-        elif not name.endswith((".json", ".json.gz")) or name.startswith(".") or name in _OURS or (name.startswith("run.rank") and name.endswith(".json")):
+        elif not name.endswith((".json", ".json.gz")) or name.startswith(".") or _is_ours(name):
             continue
         elif path.stat().st_size == 0:
             ignored.append((path, "an empty file"))
         else:
             traces.append(path)
     return Found(tuple(traces), tuple(ignored))
+
+
+def _is_ours(name: str) -> bool:
+    """Whether timesink itself wrote a file of this name."""
+    return name in _OURS or (name.startswith("run.rank") and name.endswith(".json"))
 
 
 def group(infos: Sequence[TraceInfo]) -> tuple[Session, ...]:

@@ -116,7 +116,10 @@ def check_events(stats: EventStats, path: Path) -> None:
                 "Call prof.step() often enough for the schedule to reach its active steps.",
             )
         if not stats.events:
-            raise EmptyTrace(f"{path.name} has an empty list of events.", "Record it again.")
+            raise EmptyTrace(
+                f"{path.name} has an empty list of events, or ends before the first.",
+                "Record it again.",
+            )
     if _has_torch(stats):
         return
     raise _refusal(path, _other_tool(stats))
