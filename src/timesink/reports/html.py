@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,7 +19,7 @@ from markupsafe import Markup
 from timesink.model.report import Report
 from timesink.reports import units
 from timesink.reports.cells import cell
-from timesink.reports.document import Column, Section, Table
+from timesink.reports.document import Section, Table
 from timesink.reports.pack import pack
 from timesink.reports.palette import COLOURS, slug
 from timesink.reports.sections import build
@@ -30,8 +31,18 @@ MAX_ROWS = 2000
 NAME_CHARS = 2000
 #: Rows of a table in a notebook cell.
 FRAGMENT_ROWS = 8
-#: Characters at the end of a name that stay visible when a column is narrow.
-_TAIL = 18
+#: Characters of a text that show until its row is clicked: in the first column, in the others.
+_FIRST, _OTHER = 100, 48
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value in a table of the page: whole, cut short, and as the number to sort by."""
+
+    kind: str
+    full: str
+    cut: str
+    value: str
 
 
 def to_html(report: Report) -> str:
@@ -71,15 +82,14 @@ def _environment() -> Environment:
     environment.filters |= {
         "anchor": _anchor,
         "cell": cell,
+        "cells": _cells,
         "draw": draw,
-        "halves": _halves,
         "kind": lambda block: type(block).__name__,
         "long": _long,
         "share": units.share,
         "shares": lambda parts: units.shares([p.share for p in parts]),
         "short": units.middle,
         "slug": slug,
-        "sort_value": _sort_value,
         "time": units.time,
     }
     return environment
@@ -92,13 +102,20 @@ def _final(value: Any) -> Any:
     return value
 
 
-def _halves(text: str) -> tuple[str, str]:
-    """A name as a part that may be cut and an end that stays: kernels differ at both ends."""
-    text = units.middle(text, NAME_CHARS)
-    return (text[:-_TAIL], text[-_TAIL:]) if len(text) > 2 * _TAIL else (text, "")
+def _cells(table: Table) -> list[list[Cell]]:
+    """The rows that go into the page, each value as a person and as the sorting script read it."""
+    rows = table.rows[:MAX_ROWS]
+    columns = []
+    for i, column in enumerate(table.columns):
+        full = [units.middle(cell(row[i], column), NAME_CHARS) for row in rows]
+        cut = units.distinct(full, _FIRST if i == 0 else _OTHER)
+        numbers = column.kind != "text"
+        values = [_sort_value(row[i]) if numbers else "" for row in rows]
+        columns.append([Cell(column.kind, *c) for c in zip(full, cut, values, strict=True)])
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _sort_value(value: Any, column: Column) -> str:
+def _sort_value(value: Any) -> str:
     """The number that a cell is sorted by; empty for unknown, which goes last."""
     return "" if value is None else repr(float(value))
 

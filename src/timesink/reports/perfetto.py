@@ -70,7 +70,9 @@ def handler(path: Path, name: str, *, once: bool) -> type[BaseHTTPRequestHandler
                 Thread(target=self.server.shutdown).start()
 
         def _asked(self) -> bool:
-            return self.path.partition("?")[0] == f"/{quote(name)}"
+            # A foreign name for this host (DNS rebinding) is not answered.
+            host = (self.headers.get("Host") or "").partition(":")[0]
+            return host in (HOST, "localhost") and self.path.partition("?")[0] == f"/{quote(name)}"
 
         def _answer(self, status: int) -> None:
             self.send_response(status)

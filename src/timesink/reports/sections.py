@@ -208,7 +208,7 @@ def _memory(a: Analysis) -> Section | None:
 
 
 def _timeline(report: Report) -> Section | None:
-    if report.timeline is None:
+    if report.timeline is None or not report.timeline.lanes:
         return None
     return Section("Timeline", (TimelineBlock(),), html_only=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 import unicodedata
 from collections.abc import Sequence
 
@@ -101,7 +100,8 @@ def distinct(texts: Sequence[str], width: int) -> list[str]:
 
 def _from_difference(text: str, group: set[str], width: int) -> str:
     """The head of the text, then what follows the part that all of the group share."""
-    common = len(os.path.commonprefix(list(group)))
+    columns = enumerate(zip(*group, strict=False))
+    common = next((i for i, column in columns if len(set(column)) > 1), min(map(len, group)))
     lead = max(1, min(width // 3, common))
     room = max(1, width - lead - 1)
     tail = text[max(lead, common - 2) :]

@@ -10,7 +10,7 @@
 
   function value(row, column) {
     const cell = row.cells[column];
-    if (cell.dataset.v === undefined) return cell.textContent;
+    if (cell.dataset.v === undefined) return cell.lastElementChild?.textContent ?? cell.textContent;
     return cell.dataset.v === "" ? null : Number(cell.dataset.v);
   }
 
@@ -36,7 +36,7 @@
   for (const box of document.querySelectorAll(".table")) {
     const table = box.querySelector("table");
     const input = box.querySelector("input");
-    const count = box.querySelector(".count");
+    const count = box.querySelector(".shown");
     const button = box.querySelector(".all");
     const brief = Number(box.dataset.brief);
     let all = !input;

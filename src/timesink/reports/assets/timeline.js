@@ -56,12 +56,11 @@
   }
 
   function makeRow(bars) {
-    const row = {
+    return {
       bars: Int32Array.from(bars, (b) => b.index),
       start: Float64Array.from(bars, (b) => b.start),
       end: Float64Array.from(bars, (b) => b.end),
     };
-    return row;
   }
 
   function makeLane(raw) {
@@ -188,9 +187,9 @@
       const top = y + HEAD + k * ROW;
       if (top > height || top + ROW < RULER) continue;
       context.globalAlpha = hits ? 0.22 : 1;
-      drawRow(lane, lane.rows[k], top);
+      drawRow(lane, lane.rows[k], top, !hits);
       context.globalAlpha = 1;
-      if (hits && lane.found) drawRow(lane, lane.found[k], top);
+      if (hits && lane.found) drawRow(lane, lane.found[k], top, true);
     }
     context.fillStyle = theme.panel;
     context.fillRect(0, y, width, HEAD);
@@ -200,7 +199,7 @@
     context.fillText(`${lane.open ? "▾" : "▸"} ${lane.label}${found}`, 5, y + HEAD / 2 + 0.5, width - 10);
   }
 
-  function drawRow(lane, row, top) {
+  function drawRow(lane, row, top, named) {
     const k = scale();
     const tall = ROW - 1;
     let i = above(row.end, view.from);
@@ -218,7 +217,7 @@
       const x = Math.max(left, -1);
       const wide = Math.min(right, width + 1) - x;
       context.fillRect(x, top, wide > 3 ? wide - 0.6 : wide, tall);
-      if (wide > 28) label(names[lane.name[row.bars[i]]], colour.ink, x + 3, top + tall / 2 + 0.5, wide - 7);
+      if (named && wide > 28) label(names[lane.name[row.bars[i]]], colour.ink, x + 3, top + tall / 2 + 0.5, wide - 7);
       i += 1;
     }
   }
