@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 from typing import Any
@@ -109,3 +110,20 @@ def test_operator_table() -> None:
     assert lines[0] == "Operators: 2 of 5, over 2 steps"
     assert lines[1].split() == ["name", "calls", "self", "CPU"]
     assert lines[2].split() == ["aten::mm\\x1b[31m", "3", "1.50", "ms"]
+
+
+def test_device_use_launches_and_slow_steps() -> None:
+    text = printed(fakes.report(), 200, verbose=True)
+    assert re.search(r"^0 +27\.3 % +300 ms +800 ms", text, re.MULTILINE)
+    assert re.search(r"^ +900 +0 +0 +8\.00 µs +20\.0 µs", text, re.MULTILINE)
+    assert re.search(r"^0 +train +1\.00 s +500 ms .* first$", text, re.MULTILINE)
+
+
+def test_a_device_that_is_not_known_is_not_called_idle() -> None:
+    analysis = fakes.analysis()
+    breakdown = dataclasses.replace(analysis.breakdown, device_known=False)
+    made = fakes.report(analysis=dataclasses.replace(analysis, breakdown=breakdown))
+    text = printed(made, 200, verbose=True)
+    assert "busy share" not in text
+    assert "device compute  " not in text
+    assert re.search(r"^my block .* unknown +20\.0 %$", text, re.MULTILINE)

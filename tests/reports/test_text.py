@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from timesink.reports.json_ import SCHEMA_VERSION, to_json
 from timesink.reports.markdown import to_markdown
 
 DOCS = Path(__file__).parents[2] / "docs" / "json.md"
+GOLDEN = Path(__file__).with_name("golden.md")
 EVERY = pytest.mark.parametrize("text", fakes.HOSTILE, ids=range(len(fakes.HOSTILE)))
 
 
@@ -60,6 +62,14 @@ def test_the_documentation_names_the_keys() -> None:
     documented = re.findall(r"^\| `(\w+)` \|", DOCS.read_text("utf-8"), re.MULTILINE)
     assert documented == list(json.loads(to_json(fakes.report())))
     assert f"`schema_version` is {SCHEMA_VERSION}" in DOCS.read_text("utf-8")
+
+
+def test_markdown_is_the_golden_file() -> None:
+    """To renew it after a change that is meant: TIMESINK_RENEW=1 pytest tests/reports."""
+    text = to_markdown(fakes.report())
+    if os.environ.get("TIMESINK_RENEW"):
+        GOLDEN.write_text(text, "utf-8")
+    assert text == GOLDEN.read_text("utf-8")
 
 
 def test_markdown() -> None:

@@ -25,7 +25,7 @@ def steps_chart(light: LightSteps) -> Chart:
         Series("optimizer", tuple(float(light.optimizer_ns[i]) for i in chosen)),
         Series("other Python", tuple(float(r) for r in rest)),
     )
-    marks = tuple(_mark(light, i) for i in chosen)
+    marks = tuple(mark(light, i) for i in chosen)
     thinned = ""
     if len(chosen) < len(light):
         thinned = (
@@ -36,7 +36,8 @@ def steps_chart(light: LightSteps) -> Chart:
     return Chart("wall time of each step", "steps", x, series, "time", "step", marks, thinned)
 
 
-def _mark(light: LightSteps, i: int) -> str:
+def mark(light: LightSteps, i: int) -> str:
+    """What sets a step apart, in a word; empty for a usual one."""
     if light.compiled[i]:
         return "compiled"
     if light.profiled[i]:

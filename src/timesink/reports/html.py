@@ -47,7 +47,8 @@ class Cell:
 
 def to_html(report: Report) -> str:
     """One self-contained page: no request leaves it, no script but ours runs in it."""
-    scripts = (_asset("page.js"), _asset("timeline.js"))
+    scripts = (_asset("page.js"), _timeline_script())
+    shown = report.timeline is not None and bool(report.timeline.lanes)
     page = _environment().get_template("page.html")
     return page.render(
         document=build(report),
@@ -55,7 +56,7 @@ def to_html(report: Report) -> str:
         scripts=[Markup(script) for script in scripts],
         hashes=Markup(" ".join(map(_hash, scripts))),
         timeline=report.timeline,
-        data=Markup(pack(report.timeline)) if report.timeline is not None else "",
+        data=Markup(pack(report.timeline)) if report.timeline and shown else "",
         max_rows=MAX_ROWS,
     )
 
@@ -132,6 +133,15 @@ def _anchor(section: Section) -> str:
 @cache
 def _asset(name: str) -> str:
     return files("timesink.reports").joinpath("assets", name).read_text("utf-8")
+
+
+@cache
+def _timeline_script() -> str:
+    """The parts of the timeline's script, joined into one function."""
+    folder = files("timesink.reports").joinpath("assets", "timeline")
+    parts = sorted(folder.iterdir(), key=lambda part: part.name)
+    body = "\n".join(part.read_text("utf-8") for part in parts if part.name.endswith(".js"))
+    return f'"use strict";\n(() => {{\n{body}}})();\n'
 
 
 def _hash(script: str) -> str:

@@ -30,10 +30,13 @@ from timesink.reports.tabulate import (
     copy_table,
     idle_table,
     kernel_table,
+    launch_table,
     operator_table,
     range_table,
     rank_table,
     runtime_table,
+    slow_steps_table,
+    usage_table,
 )
 
 
@@ -129,6 +132,8 @@ def _steps(report: Report) -> Section | None:
     if report.light is not None and len(report.light):
         blocks.append(Paragraph(_about_steps(report.light)))
         blocks.append(steps_chart(report.light))
+        slow = slow_steps_table(report.light)
+        blocks += [slow] if slow is not None else []
     if report.analysis is not None and len(report.analysis.breakdown.steps) > 1:
         blocks.append(breakdown_chart(report.analysis.breakdown))
     return Section("Steps", tuple(blocks), detail=True) if blocks else None
@@ -150,8 +155,12 @@ def _analysis(a: Analysis) -> list[Section | None]:
     sections: list[Section | None] = [
         _tables("Operators", [operator_table(a)]),
         _tables("Kernels", [kernel_table(a)]),
-        _tables("Copies and runtime calls", [copy_table(a), runtime_table(a)], detail=True),
-        _tables("Idle device time", [idle_table(a)], detail=True),
+        _tables(
+            "Copies, launches and runtime calls",
+            [copy_table(a), launch_table(a), runtime_table(a)],
+            detail=True,
+        ),
+        _tables("Device use", [usage_table(a), idle_table(a)], detail=True),
         _tables("Your own ranges", [range_table(a)]),
         _longest(a),
         _memory(a),

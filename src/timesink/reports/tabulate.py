@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from timesink.model.owners import DEVICE_OWNERS, Owner
 from timesink.model.results import Analysis
+from timesink.model.run import LightSteps
+from timesink.reports.charts import mark
 from timesink.reports.document import Column, Table
 
 
@@ -99,6 +102,76 @@ def idle_table(a: Analysis) -> Table | None:
         for cause, ns, gaps in i.causes
     )
     return Table("idle", columns, rows)
+
+
+def usage_table(a: Analysis) -> Table | None:
+    """Each device over the whole trace, by union of intervals. Without rows nothing is known."""
+    if not a.usage or not a.breakdown.device_known:
+        return None
+    columns = (
+        Column("device"), Column("busy share", "share"), Column("busy", "time"),
+        Column("idle", "time"), Column("compute", "time"), Column("communication", "time"),
+        Column("exposed communication", "time"), Column("copies", "time"),
+        Column("sum of rows", "time"), Column("streams", "count"), Column("rows", "count"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            str(u.device), u.busy_ns / u.span_ns if u.span_ns else None, u.busy_ns, u.idle_ns,
+            u.compute_ns, u.communication_ns, u.exposed_communication_ns, u.copy_ns, u.sum_ns,
+            u.streams, u.rows,
+        )
+        for u in a.usage
+    )  # fmt: skip
+    return Table("devices", columns, rows)
+
+
+def launch_table(a: Analysis) -> Table | None:
+    """Launches against the device rows they led to, over the whole trace."""
+    n = a.launches
+    if n is None or not (n.launches or n.graph_launches):
+        return None
+    linked = n.linked > 0
+    columns = (
+        Column("launches", "count"), Column("graph launches", "count"),
+        Column("without a row", "count"), Column("median delay", "time"),
+        Column("90 % within", "time"), Column("longest delay", "time"),
+        Column("mean call", "time"), Column("mean kernel", "time"),
+        Column("kernels < 10 µs", "count"), Column("met an empty queue", "count"),
+    )  # fmt: skip
+    row = (
+        n.launches, n.graph_launches, n.lost, *(
+            v if linked else None
+            for v in (n.delay_median_ns, n.delay_p90_ns, n.delay_max_ns)
+        ),
+        n.launch_call_mean_ns,
+        *(v if linked else None for v in (n.kernel_mean_ns, n.short, n.queue_empty)),
+    )  # fmt: skip
+    return Table("launches", columns, (row,))
+
+
+def slow_steps_table(light: LightSteps) -> Table | None:
+    """Steps that took more than twice the median of the steady ones, and why if that is known."""
+    usual = median(light.wall_ns[i] for i in light.steady())
+    slow = sorted(
+        (i for i in range(len(light)) if light.wall_ns[i] > 2 * usual),
+        key=lambda i: -light.wall_ns[i],
+    )
+    if not slow:
+        return None
+    columns = (
+        Column("slow step"), Column("kind"), Column("wall", "time"), Column("data", "time"),
+        Column("forward", "time"), Column("backward", "time"), Column("optimizer", "time"),
+        Column("rest", "time"), Column("garbage collection", "time"), Column("mark"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            str(i), light.kind[i], light.wall_ns[i], light.data_ns[i], light.forward_ns[i],
+            light.backward_ns[i], light.optimizer_ns[i], light.rest_ns(i), light.gc_ns[i],
+            "first" if i == 0 else mark(light, i),
+        )
+        for i in slow
+    )  # fmt: skip
+    return Table("slow-steps", columns, rows, brief=5)
 
 
 def range_table(a: Analysis) -> Table | None:

@@ -29,7 +29,9 @@ _MARGIN = 2
 _NAME_MIN = 24
 #: Columns that a narrow terminal can do without, least useful first.
 _SPARE = (
-    "launched by", "streams", "class", "line", "max", "mean", "kind", "launch delay",
+    "launched by", "rows", "streams", "sum of rows", "mean call", "garbage collection", "rest",
+    "graph launches", "longest delay", "compute", "communication", "class", "line", "max",
+    "mean", "kind", "launch delay",
     "in operator", "device idle", "share of idle", "total device/step", "total CPU/step",
     "calls", "phase",
 )  # fmt: skip
