@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import socket
@@ -164,9 +165,10 @@ def trace_handler(
             temporary.replace(target)
         except Exception as error:  # whatever it is: the training matters more
             warnings.warn(f"timesink: the trace was not written: {error}", stacklevel=2)
-            temporary.unlink(missing_ok=True)
         finally:
-            plain.unlink(missing_ok=True)
+            for leftover in (temporary, plain):
+                with contextlib.suppress(OSError):
+                    leftover.unlink()
 
     return handle
 

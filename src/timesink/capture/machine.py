@@ -48,6 +48,7 @@ class _Segment:
     forwards: int = 0
     backward: bool = False
     stepped: bool = False
+    led: bool = False
     boundary: bool = False
     gc_ns: int = 0
 
@@ -98,6 +99,12 @@ class StepMachine:
         if self._segment is not None:
             self._segment.boundary = True
 
+    def resume(self, now: int) -> None:
+        """Time that we ourselves took at a boundary (starting or exporting the profiler) belongs
+        to no step: the one that has just begun begins now."""
+        if self._segment is not None:
+            self._segment.start = self._mark = max(self._mark, now)
+
     def collected(self, duration: int) -> None:
         """A Python garbage collection ran (its time is part of whatever was going on)."""
         if self._segment is not None:
@@ -109,7 +116,9 @@ class StepMachine:
         if segment is None or not (segment.stepped or segment.forwards):
             return []
         self._account(now)
-        kind: StepKind = "train" if segment.stepped else "eval"
+        kind: StepKind = "eval"
+        if segment.stepped:  # what follows the leader's last step is the rest of that step
+            kind = "train" if segment.led else "other"
         return [self._close(kind, now)]
 
     def _before(self, part: Part, now: int) -> list[StepRow]:
@@ -149,7 +158,7 @@ class StepMachine:
             closed = self._split()
             self.loaderless = True
             return [*closed, self._close("train", now)]
-        segment.stepped = True
+        segment.stepped = segment.led = True
         if not segment.fetched:
             return [self._close("train", now)]
         self._led_at = (now, list(segment.parts))
@@ -163,7 +172,7 @@ class StepMachine:
         at, parts = self._led_at
         first = _row("train", segment, at, parts)
         rest = [a - b for a, b in zip(segment.parts, parts, strict=True)]
-        self._segment = _Segment(at, rest, stepped=True)
+        self._segment = _Segment(at, rest, stepped=True, led=True)
         self._led_at = None
         return [first]
 

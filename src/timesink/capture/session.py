@@ -145,6 +145,7 @@ class Session:
             self._starting_ours = False
         if window.state == "done":
             self._write(ended=False)
+        self.machine.resume(time.perf_counter_ns())
 
     def _compiled_since(self) -> bool:
         """Whether torch.compile compiled anything since the last step."""

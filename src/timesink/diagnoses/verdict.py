@@ -119,10 +119,21 @@ def _basis(case: Case, a: Analysis) -> str:
         return "The trace has no step marks: the whole window is taken as one step."
     text = f"Based on {counted} recorded step{'s' if counted != 1 else ''}"
     if left:
-        text += f" ({left} left out: the first one and those in which a compiler ran)"
+        text += f" ({left} left out: {_left_out(b)})"
     if counted < facts.FEW_STEPS:
         text += ", which is few: record more to be sure"
     return text + "."
+
+
+def _left_out(b: Breakdown) -> str:
+    out = [s.step for s in b.steps if not s.step.in_verdict]
+    compiled = sum(s.compiled for s in out)
+    reasons = ["the first one"] if any(s.first for s in out) else []
+    if compiled:
+        reasons.append(f"{compiled} in which a compiler ran")
+    if any(not (s.first or s.compiled) for s in out):
+        reasons.append("one without any work")
+    return ", ".join(reasons)
 
 
 def _overhead(case: Case, a: Analysis) -> str:
