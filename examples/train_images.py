@@ -17,21 +17,20 @@ CLASSES = 10
 
 
 class Images(Dataset):
-    """Images made from their index, so that no download is needed."""
+    """Random images, made once, so that no download is needed."""
 
     def __init__(self, count: int, fast: bool) -> None:
-        self.count = count
+        self.images = torch.rand(count, 3, 64, 64)
         self.fast = fast
 
     def __len__(self) -> int:
-        return self.count
+        return len(self.images)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        generator = torch.Generator().manual_seed(index)
-        image = torch.rand(3, 64, 64, generator=generator)
+        image = self.images[index]
         if not self.fast:
             image = slow_transform(image)
-        return functional.interpolate(image[None], size=32)[0], index % CLASSES
+        return image[:, ::2, ::2], index % CLASSES
 
 
 def slow_transform(image: torch.Tensor) -> torch.Tensor:
@@ -45,16 +44,16 @@ def slow_transform(image: torch.Tensor) -> torch.Tensor:
 def network() -> nn.Module:
     """A small convolutional network."""
     return nn.Sequential(
-        nn.Conv2d(3, 32, 3, padding=1),
-        nn.BatchNorm2d(32),
+        nn.Conv2d(3, 48, 3, padding=1),
+        nn.BatchNorm2d(48),
         nn.ReLU(),
         nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 3, padding=1),
-        nn.BatchNorm2d(64),
+        nn.Conv2d(48, 96, 3, padding=1),
+        nn.BatchNorm2d(96),
         nn.ReLU(),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        nn.Linear(64, CLASSES),
+        nn.Linear(96, CLASSES),
     )
 
 

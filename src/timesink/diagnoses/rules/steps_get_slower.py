@@ -19,8 +19,13 @@ _ADVICE = (
 
 #: Steps needed to tell a trend from chance.
 _ENOUGH = 30
-#: Thirds of the run must follow each other upwards by at least this factor in all.
-_GROWTH = 1.15
+#: The last third of the run must be slower than the first by this factor,
+_GROWTH = 1.3
+#: nearly every step must be slower than those before it (rank correlation),
+_ORDER = 0.9
+#: and the middle third must lie between the outer two: what is kept adds the same every step, while
+#: another program on the machine comes and goes.
+_MIDDLE = (0.25, 0.75)
 
 
 def check(case: Case) -> Finding | None:
@@ -35,10 +40,9 @@ def _by_time(case: Case) -> Finding | None:
     walls = [light.wall_ns[i] for i in light.steady()]
     n = len(walls) // 3
     first, middle, last = (median(part) for part in (walls[:n], walls[n : 2 * n], walls[2 * n :]))
-    grown = last >= _GROWTH * first and first < middle < last
-    # A few slow steps at the end are no trend: the fast quarter must have grown as well.
-    quick = sorted(walls[2 * n :])[n // 4] >= sorted(walls[:n])[n // 4] * (1 + (_GROWTH - 1) / 2)
-    if not (grown and quick):
+    if last < _GROWTH * first or _rank_correlation(walls) < _ORDER:
+        return None
+    if not _MIDDLE[0] <= (middle - first) / (last - first) <= _MIDDLE[1]:
         return None
     memory = [light.rss[i] for i in light.steady() if light.rss[i]]
     more = (
@@ -53,6 +57,13 @@ def _by_time(case: Case) -> Finding | None:
         advice=_ADVICE,
         caveat="Longer inputs or a hotter processor look the same: compare shapes and clocks.",
     )  # fmt: skip
+
+
+def _rank_correlation(values: list[int]) -> float:
+    """Spearman's rank correlation of values with their order, -1..1."""
+    n = len(values)
+    ranks = {i: r for r, i in enumerate(sorted(range(n), key=lambda i: (values[i], i)))}
+    return 1 - 6 * sum((ranks[i] - i) ** 2 for i in range(n)) / (n * (n * n - 1))
 
 
 def _by_graph(case: Case) -> Finding | None:
@@ -85,7 +96,7 @@ RULE = Rule(
     needs="`timesink run` over 30 steps or more.",
     check=check,
     fires=(
-        Example("graph kept alive", case(light=light(wall_ms=[100 + i for i in range(90)]))),
+        Example("graph kept alive", case(light=light(wall_ms=[100 + 2 * i for i in range(90)]))),
         Example(
             "in a window",
             case(
@@ -103,6 +114,18 @@ RULE = Rule(
         Example("steady", case(light=light(90))),
         Example("noise", case(light=light(wall_ms=[100 + 30 * (i % 3) for i in range(90)]))),
         Example("slow only at the end", case(light=light(wall_ms=[*[100] * 85, *[300] * 5]))),
+        Example(
+            "another program begins to run",
+            case(
+                light=light(
+                    wall_ms=[*[100 + i % 7 for i in range(30)], *[140 + i % 9 for i in range(60)]]
+                )
+            ),
+        ),
+        Example(
+            "load that drifts",
+            case(light=light(wall_ms=[100 + i / 2 + 30 * (i % 4) for i in range(90)])),
+        ),
         Example("too few steps", case(light=light(wall_ms=[100 + 5 * i for i in range(12)]))),
         Example("healthy CPU run", healthy_cpu()),
         Example("healthy GPU run", healthy_gpu()),
