@@ -9,7 +9,7 @@ _HEAD = f"""# Rules
 
 Generated from the rules by `make docs`; do not edit. A rule fires when its cause costs at least
 {MINIMUM:.0%} of a step on the critical path; presence alone is never one. The cost is an
-upper bound of the gain (what would be saved if the cause vanished); costs of several findings overlap.
+upper bound of the gain (what would be saved if the cause vanished); costs of findings overlap.
 """
 
 
