@@ -213,7 +213,7 @@ def _memory(a: Analysis) -> Section | None:
         rows,
     )
     charts = tuple(memory_chart(m, a.info.start_ns) for m in a.memory)
-    return Section("Memory", (table, *charts), detail=True)
+    return Section("Memory", (table, *charts))
 
 
 def _timeline(report: Report) -> Section | None:
