@@ -200,3 +200,24 @@ CHECKPOINT = script("""
         optimizer.zero_grad(); loss_of(model(x), y).backward(); optimizer.step()
         torch.save(model.state_dict(), sys.argv[1])
 """)
+
+#: What a compiler does must not depend on being watched; a model must stay picklable.
+COMPILED = script("""
+    import copy, pickle
+    import torch._dynamo.utils as dynamo
+    step = torch.compile(lambda x, y: loss_of(model(x), y), backend="aot_eager")
+    update = torch.compile(optimizer.step, backend="aot_eager")
+    for x, y in DataLoader(data, batch_size=2):
+        optimizer.zero_grad(); step(x, y).backward(); update()
+    copy.deepcopy(model); pickle.loads(pickle.dumps(model))
+    print("compiled", dict(dynamo.counters["stats"]), dict(dynamo.counters["graph_break"]))
+""")
+
+CHECKPOINTED = script("""
+    from torch.utils.checkpoint import checkpoint
+    for x, y in loader():
+        x.requires_grad_()
+        optimizer.zero_grad()
+        loss_of(checkpoint(model, x, use_reentrant=False), y).backward()
+        optimizer.step()
+""")

@@ -66,6 +66,10 @@ def test_next_batch_fetched_ahead() -> None:
     assert kinds(play([D, *[D, F, B, O] * 5])) == "ttttt"
 
 
+def test_parameters_updated_by_hand() -> None:
+    assert kinds(play([D, F, B] * 40)).count("t") > 20
+
+
 def test_two_loaders_side_by_side() -> None:
     assert kinds(play([D, D, F, B, O] * 4)) == "tttt"
 
@@ -90,6 +94,17 @@ def test_nested_parts_count_once() -> None:
     machine.leave(B, 60)
     (row,) = machine.leave(O, 65, 1)
     assert (row.forward_ns, row.backward_ns, row.optimizer_ns, row.wall_ns) == (20, 30, 15, 65)
+
+
+def test_modules_that_run_again_in_the_backward_are_backward() -> None:
+    machine = StepMachine()
+    machine.enter(B, 0)
+    machine.enter(F, 10)
+    machine.leave(F, 30)
+    machine.leave(B, 40)
+    machine.enter(O, 40, 1)
+    (row,) = machine.leave(O, 50, 1)
+    assert (row.forward_ns, row.backward_ns) == (0, 40)
 
 
 def test_an_exception_inside_leaves_a_usable_machine() -> None:

@@ -229,6 +229,25 @@ def test_a_module(tmp_path: Path) -> None:
     assert ran.record.recorded_steps == 5
 
 
+def test_a_compiler_sees_nothing_of_it(tmp_path: Path) -> None:
+    ran = run(tmp_path, loops.COMPILED, options=("-q",))
+    assert ran.code == 0, ran.err
+    assert "Warning" not in ran.err
+    plain = subprocess.run(
+        [sys.executable, "job.py"], capture_output=True, text=True, cwd=tmp_path, timeout=300
+    )
+    assert ran.out == plain.stdout
+    # The compiled optimizer step is seen by nobody: steps count from the 17th batch on.
+    assert ran.steps.kind.count("train") == 48 - 16
+    assert ran.record.recorded_steps == 5
+
+
+def test_activation_checkpointing(tmp_path: Path) -> None:
+    ran = run(tmp_path, loops.CHECKPOINTED, options=("-q",))
+    assert ran.code == 0, ran.err
+    assert ran.steps.kind == ("train",) * 12
+
+
 def test_checkpoints_are_marked(tmp_path: Path) -> None:
     ran = run(tmp_path, loops.CHECKPOINT, str(tmp_path / "m.pt"), options=("-q",))
     text = gzip.decompress((ran.folder / "rank0.trace.json.gz").read_bytes()).decode()

@@ -18,8 +18,6 @@ from typing import Any, Protocol
 from timesink.capture.machine import Part
 
 _now = time.perf_counter_ns
-#: Forward hooks on every module cost time: they only stay until the outermost ones are known.
-_LEARN_FORWARDS = 4
 
 
 class Listener(Protocol):
@@ -52,10 +50,6 @@ class Hooks:
         self._pid = os.getpid()
         self._thread = 0
         self._optimizers: dict[int, int] = {}
-        self._handles: list[Any] = []
-        self._depth = 0
-        self._outermost: dict[int, Any] = {}
-        self._seen = 0
         self._gc_start = 0
 
     def install(self) -> None:
@@ -76,9 +70,13 @@ class Hooks:
     def _around(self, function: Callable[..., Any], part: Part) -> Callable[..., Any]:
         """``function`` with its duration reported as ``part``."""
 
+        import torch
+
+        is_compiling = torch.compiler.is_compiling
+
         @wraps(function)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if not self._mine():
+            if is_compiling() or not self._mine():
                 return function(*args, **kwargs)
             self._to.enter(part, _now())
             try:
@@ -89,17 +87,20 @@ class Hooks:
         return timed
 
     def _hook_optimizers(self) -> None:
+        import torch
         from torch.optim.optimizer import (
             register_optimizer_step_post_hook,
             register_optimizer_step_pre_hook,
         )
 
+        is_compiling = torch.compiler.is_compiling
+
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if self._mine():
+            if not is_compiling() and self._mine():
                 self._to.enter(Part.OPTIMIZER, _now(), self._ident(optimizer))
 
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if self._mine():
+            if not is_compiling() and self._mine():
                 self._to.leave(Part.OPTIMIZER, _now(), self._ident(optimizer))
 
         register_optimizer_step_pre_hook(before)
@@ -117,7 +118,6 @@ class Hooks:
 
         base = dataloader._BaseDataLoaderIter
         base.__next__ = self._around(base.__next__, Part.DATA)
-        # subclasses refer to the original by another name ("next" of Python 2): none today
         iterate = DataLoader.__iter__
 
         @wraps(iterate)
@@ -161,57 +161,31 @@ class Hooks:
         GradScaler.step = timed
 
     def _hook_modules(self) -> None:
-        """Global hooks until a few outermost calls were seen, then hooks on those modules only."""
-        from torch.nn.modules.module import (
-            register_module_forward_hook,
-            register_module_forward_pre_hook,
-        )
+        """Time the outermost module calls, by wrapping the one method that all of them go through.
 
-        def before(module: Any, args: Any) -> None:
-            if self._mine():
-                self._depth += 1
-                if self._depth == 1:
-                    self._to.enter(Part.FORWARD, _now())
+        Not by forward hooks: those are pickled with the model, and torch.compile traces them.
+        ``is_compiling`` comes first: a compiler folds it and never sees the rest, so that nothing
+        is compiled differently or again.
+        """
+        import torch
 
-        def after(module: Any, args: Any, output: Any) -> None:
-            if self._mine() and self._depth > 0:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._to.leave(Part.FORWARD, _now())
-                    self._learn(module)
+        is_compiling = torch.compiler.is_compiling
+        call = torch.nn.Module._call_impl
+        inside = [False]
 
-        self._handles = [
-            register_module_forward_pre_hook(before),
-            register_module_forward_hook(after, always_call=True),
-        ]
+        @wraps(call)
+        def timed(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or inside[0] or not self._mine():
+                return call(module, *args, **kwargs)
+            inside[0] = True
+            self._to.enter(Part.FORWARD, _now())
+            try:
+                return call(module, *args, **kwargs)
+            finally:
+                inside[0] = False
+                self._to.leave(Part.FORWARD, _now())
 
-    def _learn(self, module: Any) -> None:
-        self._seen += 1
-        self._outermost.setdefault(id(module), module)
-        if self._seen < _LEARN_FORWARDS or not self._handles:
-            return
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
-        for known in self._outermost.values():
-            self._hook_one(known)
-        self._outermost = {}
-
-    def _hook_one(self, module: Any) -> None:
-        def before(module: Any, args: Any) -> None:
-            if self._mine():
-                self._depth += 1
-                if self._depth == 1:
-                    self._to.enter(Part.FORWARD, _now())
-
-        def after(module: Any, args: Any, output: Any) -> None:
-            if self._mine() and self._depth > 0:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._to.leave(Part.FORWARD, _now())
-
-        module.register_forward_pre_hook(before)
-        module.register_forward_hook(after, always_call=True)
+        torch.nn.Module._call_impl = timed
 
     def _hook_checkpoints(self) -> None:
         """Mark torch.save and torch.load in the trace while a profiler runs."""

@@ -36,6 +36,8 @@ class Part(IntEnum):
 
 #: After so many forwards without any backward or loader, each is taken as a step of inference.
 _INFERENCE_AFTER = 8
+#: After so many batches that went backward without any optimizer step, each is taken as a step.
+_BY_HAND_AFTER = 16
 
 
 @dataclass(slots=True)
@@ -64,6 +66,7 @@ class StepMachine:
         self._led_at: tuple[int, list[int]] | None = None
         self._ever_stepped = False
         self._lonely_forwards = 0
+        self._unstepped = 0
         self.loaderless = False
 
     def enter(self, part: Part, now: int, ident: int = 0) -> list[StepRow]:
@@ -133,7 +136,17 @@ class StepMachine:
             return [self._close("train", now)]
         if segment.forwards and not segment.backward:
             return [self._close("eval", now)]
-        return []
+        return self._by_hand(now)
+
+    def _by_hand(self, now: int) -> list[StepRow]:
+        """Parameters that no optimizer of torch is seen to update (by hand, or in a compiled
+        step): after a while every batch that went backward is taken as a step."""
+        segment = self._segment
+        assert segment is not None
+        if self._ever_stepped or not segment.backward:
+            return []
+        self._unstepped += 1
+        return [self._close("train", now)] if self._unstepped > _BY_HAND_AFTER else []
 
     def _after_forward(self, now: int) -> list[StepRow]:
         segment = self._segment
@@ -180,6 +193,8 @@ class StepMachine:
         """Give the time since the last event to what was going on."""
         if self._segment is not None:
             part = self._stack[-1] if self._stack else Part.REST
+            if Part.BACKWARD in self._stack:  # checkpointing runs modules again in the backward
+                part = Part.BACKWARD
             self._segment.parts[part] += max(0, now - self._mark)
             self._mark = max(self._mark, now)
 
