@@ -55,6 +55,24 @@ def test_no_loader() -> None:
     assert kinds(play([F, B, O] * 5)) == "ttttt"
 
 
+def test_the_optimizer_of_a_next_fold_leads_in_its_turn() -> None:
+    rows = play([F, B, (O, 1)] * 30 + [F, B, (O, 2)] * 60)
+    assert kinds(rows) == "t" * (30 + 1 + 40)
+
+
+def test_an_optimizer_that_raised_costs_its_own_step_only() -> None:
+    machine, rows = StepMachine(), []
+    for i in range(6):
+        for k, part in enumerate((D, F, B, O)):
+            now = 100 * i + 20 * k
+            rows += machine.enter(part, now, 1)
+            if (i, part) != (2, O):
+                rows += machine.leave(part, now + 10, 1)
+    rows += machine.finish(600)
+    assert len(rows) == 5  # the batch of the failed step goes on into the next
+    assert sum(r.wall_ns for r in rows) == 600
+
+
 def test_several_updates_on_one_batch() -> None:
     """PPO: each update is a step, the first one holds the batch's fetch."""
     rows = play([D, *[F, B, O] * 4] * 3)

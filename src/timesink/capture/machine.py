@@ -36,6 +36,8 @@ class Part(IntEnum):
 
 #: After so many forwards without any backward or loader, each is taken as a step of inference.
 _INFERENCE_AFTER = 8
+#: After so many steps of another optimizer, the leader is taken to be gone (the next fold began).
+_LEADER_GONE = 20
 #: After so many batches that went backward without any optimizer step, each is taken as a step.
 _BY_HAND_AFTER = 16
 
@@ -63,6 +65,7 @@ class StepMachine:
         self._mark = 0
         self._stack: list[Part] = []
         self._leader: int | None = None
+        self._follower: tuple[int, int] = (0, 0)  # who stepped since the leader, how often
         self._led_at: tuple[int, list[int]] | None = None
         self._ever_stepped = False
         self._lonely_forwards = 0
@@ -71,6 +74,9 @@ class StepMachine:
 
     def enter(self, part: Part, now: int, ident: int = 0) -> list[StepRow]:
         """Something begins. ``ident``: which optimizer."""
+        if part is Part.DATA and Part.OPTIMIZER in self._stack:
+            self._account(now)
+            self._stack.clear()  # its end was never told: the optimizer raised
         closed = self._before(part, now) if not self._stack else []
         self._account(now)
         self._stack.append(part)
@@ -164,9 +170,10 @@ class StepMachine:
         self._ever_stepped = True
         if self._leader is None:
             self._leader = ident
-        if ident != self._leader:
+        if ident != self._leader and not self._succeeds(ident):
             segment.stepped = True
             return []
+        self._follower = (0, 0)
         if segment.stepped and self._led_at is not None:
             closed = self._split()
             self.loaderless = True
@@ -176,6 +183,15 @@ class StepMachine:
             return [self._close("train", now)]
         self._led_at = (now, list(segment.parts))
         return []
+
+    def _succeeds(self, ident: int) -> bool:
+        """Whether an optimizer has stepped so often on its own that it leads from now on."""
+        known, times = self._follower
+        self._follower = (ident, times + 1 if known == ident else 1)
+        if self._follower[1] < _LEADER_GONE:
+            return False
+        self._leader = ident
+        return True
 
     def _split(self) -> list[StepRow]:
         """The leader stepped twice on one batch: the step ended where it stepped first."""
