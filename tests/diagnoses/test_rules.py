@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from timesink.diagnoses.catalogue import rules
 from timesink.diagnoses.docs import page
 from timesink.diagnoses.engine import diagnose
 from timesink.diagnoses.rule import MINIMUM, Example, Rule
+from timesink.diagnoses.verdict import verdict
 from timesink.model.findings import Case
 from timesink.model.owners import Owner, Phase
 from timesink.model.results import IdleCause
@@ -73,10 +75,10 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_unknown_is_not_zero() -> None:
-    verdict = diagnose(ex.case(device=True, known=False)).verdict
-    assert verdict.bound == "unknown"
-    assert "unknown" in verdict.text
-    assert "0 %" not in verdict.text
+    answer = diagnose(ex.case(device=True, known=False)).verdict
+    assert answer.bound == "unknown"
+    assert "unknown" in answer.text
+    assert "0 %" not in answer.text
 
 
 def test_input_bound_says_how_much_can_be_gained() -> None:
@@ -87,8 +89,6 @@ def test_input_bound_says_how_much_can_be_gained() -> None:
 
 
 def test_a_rule_that_fails_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dataclasses
-
     from timesink.diagnoses import engine
 
     def broken(case: Case) -> None:
@@ -145,3 +145,19 @@ def test_costs_stay_within_the_step(case: Case) -> None:
     shares_ = [f.share for f in diagnosis.findings]
     assert shares_ == sorted(shares_, reverse=True)
     assert diagnosis.verdict.healthy == (not diagnosis.findings)
+
+
+def test_a_device_busy_with_communication_is_not_called_well_fed() -> None:
+    busy = ex.case({Owner.EXPOSED_COMMUNICATION: 0.7}, device=True)
+    assert "busy 100 %" in verdict(busy, ()).text
+    assert "well fed" not in verdict(busy, ()).text
+    assert "well fed" in verdict(ex.healthy_gpu(), ()).text
+
+
+def test_a_host_that_runs_ahead_of_the_device_is_told() -> None:
+    case = ex.case(device=True)
+    assert case.analysis is not None
+    late = dataclasses.replace(case.analysis.breakdown, tail_ns=250 * ex.MS)
+    behind = Case(dataclasses.replace(case.analysis, breakdown=late))
+    assert "still had 250 ms of work queued" in verdict(behind, ()).text
+    assert "queued" not in verdict(case, ()).text

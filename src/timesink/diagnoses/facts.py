@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from timesink.model.findings import Case, Evidence
-from timesink.model.owners import Owner, Phase
+from timesink.model.owners import DEVICE_OWNERS, Owner, Phase
 from timesink.model.results import Analysis, KernelRow, OpRow, RuntimeRow
 from timesink.model.run import LightSteps, LoaderInfo
 
@@ -110,6 +110,12 @@ def device_known(analysis: Analysis | None) -> bool:
     return (
         analysis is not None and analysis.breakdown.has_device and analysis.breakdown.device_known
     )
+
+
+def device_idle_ns(analysis: Analysis) -> float:
+    """Time per step without any device row: no host-side cause can cost more than that."""
+    parts = analysis.breakdown
+    return parts.mean_step_ns * max(0.0, 1 - sum(parts.share(o) for o in DEVICE_OWNERS))
 
 
 def runtime_evidence(row: RuntimeRow, steps: int) -> Evidence:

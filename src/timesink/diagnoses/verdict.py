@@ -104,7 +104,12 @@ def _device(a: Analysis) -> list[str]:
         return []
     busy = sum(b.share(o) for o in DEVICE_OWNERS)
     text = f"The device is busy {percent(busy)} of the time."
-    if busy >= _BUSY:
+    if b.tail_ns > b.mean_step_ns:
+        text += (
+            f" When the last step ended it still had {ms(b.tail_ns)} of work queued: the host runs "
+            "ahead, and a step takes longer than its mark says."
+        )
+    if busy >= _BUSY and b.share(Owner.DEVICE_COMPUTE) >= 1 - _INPUT:
         text += (
             " It is well fed: what is left is the kernels themselves (precision, fusion, batch)."
         )

@@ -6,6 +6,7 @@ from timesink.diagnoses import facts
 from timesink.diagnoses.examples import call, case, healthy_cpu, healthy_gpu
 from timesink.diagnoses.rule import Example, Rule, finding
 from timesink.model.findings import Case, Evidence, Finding
+from timesink.model.owners import Owner
 
 _SLUG, _NUMBER = "allocator-retries", 12
 _TITLE = "Device memory is allocated in the steady state"
@@ -24,6 +25,8 @@ def check(case: Case) -> Finding | None:
     if sum(r.calls for r in rows) < a.steps_counted:
         return None  # not in every step: growth at the start, or context creation
     cost = facts.per_step(a, sum(max(r.total_ns, r.idle_ns) for r in rows))
+    if facts.device_known(a):
+        cost = min(cost, facts.device_idle_ns(a))  # behind a busy device it costs nothing
     return finding(
         _SLUG, _NUMBER, _TITLE,
         cost_ns=cost, step_ns=facts.step_ns(case),
@@ -44,12 +47,27 @@ RULE = Rule(
     needs="Device rows (runtime calls).",
     check=check,
     fires=(
-        Example("several a step", case(device=True, runtime=[call("cudaMalloc", "alloc", 6, 12)])),
-        Example("AMD", case(device=True, runtime=[call("hipMalloc", "alloc", 2, 8, idle_ms=9)])),
+        Example(
+            "several a step",
+            case({Owner.RUNTIME: 0.2}, device=True, runtime=[call("cudaMalloc", "alloc", 6, 12)]),
+        ),
+        Example(
+            "AMD",
+            case(
+                {Owner.RUNTIME: 0.2},
+                device=True,
+                runtime=[call("hipMalloc", "alloc", 2, 8, idle_ms=9)],
+            ),
+        ),
     ),
     silent=(
         Example(
-            "one at the start", case(device=True, runtime=[call("cudaMalloc", "alloc", 0.2, 9)])
+            "one at the start",
+            case({Owner.RUNTIME: 0.2}, device=True, runtime=[call("cudaMalloc", "alloc", 0.2, 9)]),
+        ),
+        Example(
+            "behind a busy device",
+            case({Owner.RUNTIME: 0.04}, device=True, runtime=[call("cudaMalloc", "alloc", 2, 15)]),
         ),
         Example("cheap", case(device=True, runtime=[call("cudaMalloc", "alloc", 2, 0.5)])),
         Example("healthy CPU run", healthy_cpu()),

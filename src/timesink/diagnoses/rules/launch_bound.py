@@ -33,10 +33,10 @@ def check(case: Case) -> Finding | None:
         return None
     behind = max((_behind(i) for i in a.idle), default=0)
     span = max((u.span_ns for u in a.usage), default=0)
-    share = behind / span if span else 0.0
+    share, step = behind / span if span else 0.0, facts.step_ns(case)
     return finding(
         _SLUG, _NUMBER, _TITLE,
-        cost_ns=share * facts.step_ns(case), step_ns=facts.step_ns(case),
+        cost_ns=min(share * step, facts.per_step(a, behind), facts.device_idle_ns(a)), step_ns=step,
         evidence=(
             Evidence(f"{facts.percent(share)} of the device's time it waited for launches",
                      ns=behind),
@@ -68,7 +68,13 @@ RULE = Rule(
     check=check,
     fires=(
         Example(
-            "small model", case(device=True, launches=launches(), idle=idle({IdleCause.LAUNCH: 50}))
+            "small model",
+            case(
+                {Owner.RUNTIME: 0.5},
+                device=True,
+                launches=launches(),
+                idle=idle({IdleCause.LAUNCH: 50}),
+            ),
         ),
         Example(
             "beside some data wait",
@@ -84,16 +90,38 @@ RULE = Rule(
         Example(
             "host runs ahead",
             case(
-                device=True, launches=launches(queue_empty=100), idle=idle({IdleCause.LAUNCH: 20})
+                {Owner.RUNTIME: 0.5},
+                device=True,
+                launches=launches(queue_empty=100),
+                idle=idle({IdleCause.LAUNCH: 20}),
+            ),
+        ),
+        Example(
+            "idle between the steps only",
+            case(
+                {Owner.RUNTIME: 0.03},
+                device=True,
+                launches=launches(),
+                idle=idle({IdleCause.LAUNCH: 20}),
             ),
         ),
         Example(
             "CUDA graphs",
-            case(device=True, launches=launches(graphs=990), idle=idle({IdleCause.LAUNCH: 20})),
+            case(
+                {Owner.RUNTIME: 0.5},
+                device=True,
+                launches=launches(graphs=990),
+                idle=idle({IdleCause.LAUNCH: 20}),
+            ),
         ),
         Example(
             "idle, but for data",
-            case(device=True, launches=launches(), idle=idle({IdleCause.DATA: 50})),
+            case(
+                {Owner.DATA_LOADING: 0.5},
+                device=True,
+                launches=launches(),
+                idle=idle({IdleCause.DATA: 50}),
+            ),
         ),
         Example("healthy CPU run", healthy_cpu()),
         Example("healthy GPU run", healthy_gpu()),

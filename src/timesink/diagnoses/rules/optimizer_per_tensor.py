@@ -38,7 +38,9 @@ def check(case: Case) -> Finding | None:
     each = sorted((r for r in rows if not re.search(r"foreach|zero|empty", r.name)),
                   key=lambda r: -r.cpu_total_ns)  # fmt: skip
     updates = [r.calls for r in each if r.name.endswith("_")]
-    if fused or max(updates, default=0) < _TENSORS * a.steps_counted:
+    grouped = any("_foreach_" in r.name and r.device_total_ns for r in rows)
+    # Under foreach on a device, step counts on the host are still added one by one.
+    if fused or grouped or max(updates, default=0) < _TENSORS * a.steps_counted:
         return None
     return finding(
         _SLUG, _NUMBER, _TITLE,
@@ -89,6 +91,17 @@ RULE = Rule(
             case(
                 {Owner.OPTIMIZER: 0.2},
                 ops=[op("aten::_foreach_addcdiv_", 4, 20, phase=Phase.OPTIMIZER)],
+            ),
+        ),
+        Example(
+            "foreach on a GPU with step counts on the host",
+            case(
+                {Owner.OPTIMIZER: 0.2},
+                device=True,
+                ops=[
+                    op("aten::_foreach_addcdiv_", 4, 20, phase=Phase.OPTIMIZER, device_ms=5),
+                    op("aten::add_", 200, 5, phase=Phase.OPTIMIZER),
+                ],
             ),
         ),
         Example(
