@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from timesink.diagnoses import facts
 from timesink.diagnoses.examples import case, fetch, healthy_cpu, healthy_gpu, light, run
 from timesink.diagnoses.rule import Example, Rule, finding
@@ -15,9 +17,15 @@ _ADVICE = (
 )
 
 
+#: Handing a batch over from a worker takes about as long: a cheaper one is better made in place.
+_HANDOVER_NS = 300_000
+
+
 def check(case: Case) -> Finding | None:
     """Data wait of a loader without workers, on the critical path."""
     if facts.workers_seen(case) is not False:
+        return None
+    if _fetch_ns(case) < _HANDOVER_NS:
         return None
     share, step = facts.data_share(case), facts.step_ns(case)
     return finding(
@@ -28,6 +36,15 @@ def check(case: Case) -> Finding | None:
         intervention=f"num-workers={facts.better_workers(case)}",
         caveat="Augmentation that draws random numbers gets another random stream in workers.",
     )  # fmt: skip
+
+
+def _fetch_ns(case: Case) -> float:
+    """How long one batch takes to make."""
+    if case.light is not None and facts.has_light(case):
+        return median(case.light.data_ns[i] for i in case.light.steady())
+    if case.analysis is not None and case.analysis.loaders:
+        return case.analysis.loaders[0].mean_ns
+    return facts.data_share(case) * facts.step_ns(case)
 
 
 def data_evidence(case: Case, share: float) -> tuple[Evidence, ...]:
@@ -72,6 +89,8 @@ RULE = Rule(
         Example("healthy GPU run", healthy_gpu()),
         Example("loading hidden behind the device", case({Owner.DATA_LOADING: 0.01}, device=True,
                 loaders=[fetch("Single", 60)], run=run(workers=0))),
+        Example("batches that a worker would hand over more slowly", case(
+                {Owner.DATA_LOADING: 0.2}, step_ms=0.2, loaders=[fetch("Single", 0.04)])),
         Example("loader has workers", case(_WAIT, loaders=[fetch("Multi", 60)])),
     ),
 )  # fmt: skip
