@@ -213,6 +213,13 @@ COMPILED = script("""
     print("compiled", dict(dynamo.counters["stats"]), dict(dynamo.counters["graph_break"]))
 """)
 
+#: ``Module.compile`` makes calls go past ``Module._call_impl``.
+COMPILED_IN_PLACE = script("""
+    model.compile(backend="aot_eager")
+    for x, y in loader():
+        optimizer.zero_grad(); loss_of(model(x), y).backward(); optimizer.step()
+""")
+
 CHECKPOINTED = script("""
     from torch.utils.checkpoint import checkpoint
     for x, y in loader():

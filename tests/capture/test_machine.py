@@ -57,7 +57,7 @@ def test_no_loader() -> None:
 
 def test_the_optimizer_of_a_next_fold_leads_in_its_turn() -> None:
     rows = play([F, B, (O, 1)] * 30 + [F, B, (O, 2)] * 60)
-    assert kinds(rows) == "t" * (30 + 1 + 40)
+    assert kinds(rows) == "t" * (30 + 1 + 50)
 
 
 def test_an_optimizer_that_raised_costs_its_own_step_only() -> None:

@@ -242,6 +242,13 @@ def test_a_compiler_sees_nothing_of_it(tmp_path: Path) -> None:
     assert ran.record.recorded_steps == 5
 
 
+def test_a_module_compiled_in_place_is_timed(tmp_path: Path) -> None:
+    ran = run(tmp_path, loops.COMPILED_IN_PLACE, options=("-q",))
+    assert ran.code == 0, ran.err
+    assert all(ran.steps.forward_ns)
+    assert ran.steps.forward_ns[0] > 10 * min(ran.steps.forward_ns)  # compiling is in it
+
+
 def test_activation_checkpointing(tmp_path: Path) -> None:
     ran = run(tmp_path, loops.CHECKPOINTED, options=("-q",))
     assert ran.code == 0, ran.err

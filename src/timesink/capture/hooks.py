@@ -170,22 +170,32 @@ class Hooks:
         import torch
 
         is_compiling = torch.compiler.is_compiling
-        call = torch.nn.Module._call_impl
         inside = [False]
 
-        @wraps(call)
-        def timed(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling() or inside[0] or not self._mine():
-                return call(module, *args, **kwargs)
-            inside[0] = True
-            self._to.enter(Part.FORWARD, _now())
-            try:
-                return call(module, *args, **kwargs)
-            finally:
-                inside[0] = False
-                self._to.leave(Part.FORWARD, _now())
+        def outermost(call: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(call)
+            def timed(*args: Any, **kwargs: Any) -> Any:
+                if is_compiling() or inside[0] or not self._mine():
+                    return call(*args, **kwargs)
+                inside[0] = True
+                self._to.enter(Part.FORWARD, _now())
+                try:
+                    return call(*args, **kwargs)
+                finally:
+                    inside[0] = False
+                    self._to.leave(Part.FORWARD, _now())
 
-        torch.nn.Module._call_impl = timed
+            return timed
+
+        torch.nn.Module._call_impl = outermost(torch.nn.Module._call_impl)
+        compile_in_place = torch.nn.Module.compile
+
+        @wraps(compile_in_place)
+        def compiled(module: Any, *args: Any, **kwargs: Any) -> None:
+            compile_in_place(module, *args, **kwargs)  # such a module is called by another way
+            module._compiled_call_impl = outermost(module._compiled_call_impl)
+
+        torch.nn.Module.compile = compiled
 
     def _hook_checkpoints(self) -> None:
         """Mark torch.save and torch.load in the trace while a profiler runs."""

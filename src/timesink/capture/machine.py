@@ -37,7 +37,7 @@ class Part(IntEnum):
 #: After so many forwards without any backward or loader, each is taken as a step of inference.
 _INFERENCE_AFTER = 8
 #: After so many steps of another optimizer, the leader is taken to be gone (the next fold began).
-_LEADER_GONE = 20
+_LEADER_GONE = 10
 #: After so many batches that went backward without any optimizer step, each is taken as a step.
 _BY_HAND_AFTER = 16
 

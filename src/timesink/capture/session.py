@@ -234,8 +234,8 @@ class Session:
             return ["The script never imported torch: there was nothing to measure."]
         if self.steps == 0:
             return [
-                "0 steps found: the script ran no optimizer, no DataLoader and no module in a "
-                "loop. timesink.profile with .step() marks steps by hand."
+                "0 steps found: no optimizer, DataLoader or module ran in a loop on the thread "
+                "that imported torch. timesink.profile with .step() marks steps by hand."
             ]
         window = self.window
         schedule = self.options.schedule
