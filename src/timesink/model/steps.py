@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepBreakdown:
-    """One step's wall time by owner: ``owner_ns`` is aligned with ``Owner``; it sums to the wall."""
+    """One step: ``owner_ns`` is aligned with ``Owner`` and sums to the wall time."""
 
     step: Step
     owner_ns: tuple[int, ...]

@@ -38,8 +38,7 @@ def check(case: Case) -> Finding | None:
         cost_ns=exposed, step_ns=facts.step_ns(case), evidence=evidence, advice=_ADVICE,
         intervention="pin-memory",
         caveat="Pinned memory cannot be swapped; without non_blocking=True in the script the "
-        "copy still blocks."
-        "in the script the copy still blocks.",
+        "copy still blocks.",
     )  # fmt: skip
 
 
