@@ -55,6 +55,8 @@ class Hooks:
     def install(self) -> None:
         """Hook optimizers, loaders, backward, modules, garbage collection and profilers."""
         self._thread = threading.get_ident()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
         self._hook_optimizers()
         self._hook_loaders()
         self._hook_backward()
@@ -64,8 +66,12 @@ class Hooks:
         self._hook_profilers()
         gc.callbacks.append(self._on_gc)
 
+    def _forget(self) -> None:
+        """A forked child is not the process that trains."""
+        self._thread = 0
+
     def _mine(self) -> bool:
-        return threading.get_ident() == self._thread and os.getpid() == self._pid
+        return threading.get_ident() == self._thread  # a forked child has its own: see install
 
     def _around(self, function: Callable[..., Any], part: Part) -> Callable[..., Any]:
         """``function`` with its duration reported as ``part``."""
@@ -170,6 +176,7 @@ class Hooks:
         import torch
 
         is_compiling = torch.compiler.is_compiling
+        plain = torch.nn.Module._call_impl
         inside = [False]
 
         def outermost(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,16 +185,19 @@ class Hooks:
                 if is_compiling() or inside[0] or not self._mine():
                     return call(*args, **kwargs)
                 inside[0] = True
+                torch.nn.Module._call_impl = plain  # the modules within pay nothing
                 self._to.enter(Part.FORWARD, _now())
                 try:
                     return call(*args, **kwargs)
                 finally:
                     inside[0] = False
+                    torch.nn.Module._call_impl = wrapped
                     self._to.leave(Part.FORWARD, _now())
 
             return timed
 
-        torch.nn.Module._call_impl = outermost(torch.nn.Module._call_impl)
+        wrapped = outermost(plain)
+        torch.nn.Module._call_impl = wrapped
         compile_in_place = torch.nn.Module.compile
 
         @wraps(compile_in_place)
