@@ -32,6 +32,7 @@ from timesink.api.render import (
 )
 from timesink.api.runs import Quick, RunOutcome, quick, run
 from timesink.api.tables import OperatorTable, operator_table
+from timesink.model.report import Report
 
 __all__ = [
     "OperatorTable",
@@ -65,6 +66,6 @@ __all__ = [
 report_html_fragment = to_html_fragment
 
 
-def report_run(folder: str | Path) -> object:
+def report_run(folder: str | Path) -> Report:
     """The report of one run folder, with its timeline; see :func:`report`."""
     return report(folder, timeline=True)

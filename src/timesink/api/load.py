@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -87,11 +88,14 @@ def default_page(path: str | Path, trace: Path) -> Path:
 
 
 def _existing(path: str | Path) -> Path:
+    from timesink.store.inflate import check_file
+
     path = Path(path)
-    if not path.exists() and (Path("timesink_runs") / path).is_dir():
-        return Path("timesink_runs") / path
-    if not path.exists():
-        raise UnreadableFile(f"{path} does not exist.", "Check the path.")
+    run = Path("timesink_runs") / path
+    with contextlib.suppress(OSError, ValueError):  # the check below says it better
+        if not path.exists() and run.is_dir():
+            return run
+    check_file(path, folder=True)
     return path
 
 

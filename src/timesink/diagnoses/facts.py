@@ -13,6 +13,8 @@ from timesink.model.run import LightSteps, LoaderInfo
 
 #: Fewer steps than this make a trend or an average doubtful.
 FEW_STEPS = 3
+#: Driver allocations in a window without step marks from which they are a habit.
+_MANY = 50
 
 
 def has_light(case: Case) -> bool:
@@ -116,6 +118,19 @@ def device_idle_ns(analysis: Analysis) -> float:
     """Time per step without any device row: no host-side cause can cost more than that."""
     parts = analysis.breakdown
     return parts.mean_step_ns * max(0.0, 1 - sum(parts.share(o) for o in DEVICE_OWNERS))
+
+
+def steady_driver_calls(analysis: Analysis, kind: str) -> list[RuntimeRow]:
+    """Driver allocations ("alloc") or frees ("free") that go on in the steady state.
+
+    At least one a step over two steps or more; without step marks, many in the window. Fewer are
+    growth at the start or the creation of the context.
+    """
+    rows = [r for r in analysis.runtime if r.kind == kind and "Host" not in r.name]
+    least = _MANY if analysis.breakdown.source == "window" else max(2, analysis.steps_counted)
+    if analysis.breakdown.source != "window" and analysis.steps_counted < 2:
+        return []
+    return rows if sum(r.calls for r in rows) >= least else []
 
 
 def runtime_evidence(row: RuntimeRow, steps: int) -> Evidence:

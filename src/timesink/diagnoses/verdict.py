@@ -15,6 +15,10 @@ _BOUND = 0.3
 _INPUT = 0.15
 _BUSY = 0.9
 
+_PYTHON = (Owner.OTHER_PYTHON, Owner.GARBAGE_COLLECTION)
+#: Rules about waiting for data.
+_INPUT_RULES = (1, 2, 3, 4)
+
 _GROUPS: tuple[tuple[Bound, tuple[Owner, ...], str], ...] = (
     ("input", (Owner.DATA_LOADING,), "waiting for data"),
     ("device compute", (Owner.DEVICE_COMPUTE,), "computing on the device"),
@@ -22,7 +26,7 @@ _GROUPS: tuple[tuple[Bound, tuple[Owner, ...], str], ...] = (
     ("copies", (Owner.EXPOSED_COPIES,), "in copies that nothing hides"),
     ("synchronisation", (Owner.SYNC_WAIT,), "waiting in synchronising calls with an idle device"),
     ("io", (Owner.CHECKPOINT_IO,), "saving and loading checkpoints"),
-    ("python", (Owner.OTHER_PYTHON, Owner.GARBAGE_COLLECTION), "in Python between operators"),
+    ("python", _PYTHON, "in Python between operators"),
 )
 _HOST_WORK = (Owner.RUNTIME, Owner.FORWARD, Owner.BACKWARD, Owner.OPTIMIZER)
 _HEADLINES: dict[Bound, str] = {
@@ -52,32 +56,36 @@ def verdict(case: Case, findings: tuple[Finding, ...]) -> Verdict:
             f"{_split(a.breakdown, HOST_OWNERS)} {_basis(case, a)}"
         )
         return Verdict("unknown", "Unknown: device time was not recorded.", text, not findings)
-    bound, share, doing = _largest(case, a)
+    bound, share, doing = _largest(case, a, findings)
     headline = _headline(bound, share, doing)
     parts = [headline, _split(a.breakdown, tuple(Owner)), *_device(a), _basis(case, a)]
     parts += [_overhead(case, a), _advice(findings)]
     return Verdict(bound, headline, " ".join(p for p in parts if p), not findings)
 
 
-def _largest(case: Case, a: Analysis) -> tuple[Bound, float, str]:
+def _largest(case: Case, a: Analysis, findings: tuple[Finding, ...]) -> tuple[Bound, float, str]:
     """What bounds a step: (bound, share of the step, what it does then)."""
     b = a.breakdown
     data = facts.data_share(case)
     shares: list[tuple[float, Bound, str]] = [
         (data if name == "input" else sum(b.share(o) for o in owners), name, doing)
         for name, owners, doing in _GROUPS
+        if not (name == "python" and b.has_device)
     ]
     if b.has_device:
-        host = sum(b.share(o) for o in _HOST_WORK)
+        # An idle device does not care whether the host calls operators or is between them.
+        host = sum(b.share(o) for o in (*_HOST_WORK, *_PYTHON))
         shares.append((host, "launch", "with an idle device while the host prepares its work"))
     else:
         scale = (1 - data) / max(1e-9, 1 - b.share(Owner.DATA_LOADING))
         compute = b.share(Owner.FORWARD) + b.share(Owner.BACKWARD)
         shares.append((compute * scale, "cpu compute", "computing forward and backward"))
         shares.append((b.share(Owner.OPTIMIZER) * scale, "optimizer", "in the optimizer"))
-    if data >= _INPUT and data >= max(s for s, n, _ in shares if n not in _WORK):
+    # Below a real bound, waiting is only named where a rule has advice against it.
+    least = _INPUT if any(f.number in _INPUT_RULES for f in findings) else _BOUND
+    if data >= least and data >= max(s for s, n, _ in shares if n not in _WORK):
         return "input", data, "waiting for data"
-    share, name, doing = max(shares)
+    share, name, doing = max(s for s in shares if s[1] != "input")
     return (name, share, doing) if share >= _BOUND else ("mixed", share, doing)
 
 

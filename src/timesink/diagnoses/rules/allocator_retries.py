@@ -19,11 +19,9 @@ _ADVICE = (
 def check(case: Case) -> Finding | None:
     """Time in, and idle time after, driver allocations of the steady steps."""
     a = case.analysis
-    if a is None or a.steps_counted < 2:
+    if a is None:
         return None
-    rows = [r for r in a.runtime if r.kind == "alloc" and "Host" not in r.name]
-    if sum(r.calls for r in rows) < a.steps_counted:
-        return None  # not in every step: growth at the start, or context creation
+    rows = facts.steady_driver_calls(a, "alloc")
     cost = facts.per_step(a, sum(max(r.total_ns, r.idle_ns) for r in rows))
     if facts.device_known(a):
         cost = min(cost, facts.device_idle_ns(a))  # behind a busy device it costs nothing
