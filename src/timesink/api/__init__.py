@@ -30,7 +30,7 @@ from timesink.api.render import (
     to_markdown,
     write_reports,
 )
-from timesink.api.runs import Quick, RunOutcome, quick, run
+from timesink.api.runs import Quick, RunOutcome, is_launcher, launch, quick, run
 from timesink.api.tables import OperatorTable, operator_table
 from timesink.model.report import Report
 
@@ -42,6 +42,8 @@ __all__ = [
     "analyze",
     "default_page",
     "find_trace",
+    "is_launcher",
+    "launch",
     "operator_table",
     "print_quick",
     "print_report",

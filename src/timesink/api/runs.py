@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from timesink.model.results import OpRow
 from timesink.model.run import Schedule
@@ -67,6 +68,21 @@ def _await_peers(folder: Path, world_size: int) -> None:
         if len(ranks) >= world_size and all(read_record(folder, r).ended for r in ranks):
             return
         time.sleep(0.2)
+
+
+def is_launcher(script: str, module: bool) -> bool:
+    """Whether what is to be run is torchrun, whose workers are to be measured instead."""
+    from timesink.capture.launcher import is_launcher as known
+
+    return known(script, module)
+
+
+def launch(arguments: list[str], own: list[str]) -> NoReturn:
+    """Become torchrun, with every worker under ``timesink run`` with our ``own`` options."""
+    from timesink.capture.launcher import inside_out
+
+    command = inside_out(arguments, own)
+    os.execv(command[0], command)
 
 
 @dataclass(frozen=True)
