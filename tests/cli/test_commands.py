@@ -137,3 +137,59 @@ def test_help_of_every_command_has_examples() -> None:
         done = timesink(command, "--help")
         assert done.returncode == 0
         assert f"timesink {command}" in done.stdout
+
+
+def into(command: str, *args: str | Path) -> tuple[int, str]:
+    """Exit code and stderr of timesink with its stdout sent as a shell says."""
+    line = f'{{ "$0" -m timesink "$@"; echo "code $?" >&2; }} {command}'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable, *map(str, args)], capture_output=True, text=True
+    )
+    *said, code = done.stderr.splitlines()
+    return int(code.removeprefix("code ")), "\n".join(said)
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]])
+@pytest.mark.parametrize("name", ["analyze", "ops"])
+def test_a_reader_that_leaves_early_is_no_error(trace: Path, name: str, option: list[str]) -> None:
+    assert into("| true", name, trace, *option) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_output_onto_a_full_disk_is_said(trace: Path, option: list[str]) -> None:
+    code, said = into("> /dev/full", "analyze", trace, *option)
+    assert code == 2
+    assert "cannot be written: No space left" in said
+
+
+def test_json_and_csv_are_utf8_in_any_locale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = training_trace()
+    events["traceEvents"][-1] |= {"name": "aten::é\x1b[2J", "cat": "cpu_op"}
+    path = write_trace(tmp_path / "t.json", events)
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    for option in ("--json", "--csv"):
+        done = timesink("ops", path, option, "--limit", "0", "--all-steps")
+        assert done.returncode == 0, done.stderr
+        assert "aten::é" in done.stdout
+        assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("command", ["analyze", "ops", "view"])
+def test_paths_that_cannot_be_read_are_one_harmless_sentence(command: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", tmp_path / ("a" * 300), tmp_path / "\x1b[2J\n"):
+        done = timesink(command, path)
+        assert done.returncode == 2
+        assert "\x1b" not in done.stderr
+        assert done.stderr.startswith("timesink: ")
+        assert "defect" not in done.stderr
+
+
+def test_a_file_name_that_is_not_text_can_be_read_and_cached(trace: Path) -> None:
+    odd = trace.rename(trace.with_name("t\udcff.json.gz"))
+    for _ in range(2):
+        done = timesink("analyze", odd, "--html", odd.with_name("r.html"))
+        assert done.returncode == 0, done.stderr

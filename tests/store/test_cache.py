@@ -140,3 +140,10 @@ def test_oldest_are_removed_beyond_the_limit(
     for name in ("a", "b", "c"):
         read_trace(write_trace(tmp_path / f"{name}.json", training_trace()))
     assert [e.name for e in entries(folder)] == [cache.key(tmp_path / "c.json")]
+
+
+def test_a_file_name_that_is_not_text_is_cached_too(path: Path, folder: Path) -> None:
+    odd = path.rename(path.with_name("t\udcff.json"))
+    first = read_trace(odd)
+    assert len(entries(folder)) == 1
+    same(first, read_trace(odd))

@@ -257,3 +257,14 @@ def test_concatenated_members(tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnreadableFile):
         read_trace(tmp_path / name)
+
+
+def test_an_error_in_a_decoding_thread_is_raised_and_never_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(pool, "_either", broken)
+    with pytest.raises(MemoryError):
+        list(pool.decoded(iter([cut.Chunk(0, b"{}")]), b"", 2))

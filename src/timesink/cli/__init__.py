@@ -10,6 +10,7 @@ import signal
 import sys
 
 from timesink.errors import TimesinkError
+from timesink.reports.units import clean
 
 
 def main() -> None:
@@ -19,22 +20,18 @@ def main() -> None:
     try:
         build()(prog_name="timesink")
     except TimesinkError as error:
-        print(f"timesink: {error.message}", file=sys.stderr)
+        print(f"timesink: {clean(error.message)}", file=sys.stderr)
         if error.remedy:
-            print(f"          {error.remedy}", file=sys.stderr)
+            print(f"          {clean(error.remedy)}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("timesink: interrupted", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
-    except BrokenPipeError:
-        # The reader of our output (head, less) has gone: what it wanted, it has.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except Exception as error:
         if os.environ.get("TIMESINK_DEBUG"):
             raise
         print(
-            f"timesink: a defect of timesink itself: {type(error).__name__}: {error}\n"
+            f"timesink: a defect of timesink itself: {type(error).__name__}: {clean(str(error))}\n"
             "          Set TIMESINK_DEBUG=1 for the traceback, and please report it.",
             file=sys.stderr,
         )

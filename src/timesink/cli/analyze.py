@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from timesink.cli.common import (
     PathArgument,
     RankOption,
     progress,
+    write_bytes,
     write_text,
 )
 
@@ -60,7 +60,7 @@ def command(
     if markdown:
         write_text(markdown, api.to_markdown(report))
     if json:
-        sys.stdout.write(api.to_json(report).decode() + "\n")
+        write_bytes(api.to_json(report) + b"\n")
     else:
         api.print_report(report, verbose=verbose)
         if html:

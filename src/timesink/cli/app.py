@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import errno
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from timesink import __version__
 from timesink.cli import analyze, ops, quick, run, view
+from timesink.cli.common import flush, no_output, reader_may_leave
 
 _HELP = """Where does PyTorch training time really go? Measure, name the bottleneck, prove the fix.
 
 Start with:  timesink run train.py
 """
+
+
+class _Commands(TyperGroup):
+    """Settles what typer would call a failure: a reader of our output that has gone."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            with reader_may_leave():
+                super().invoke(ctx)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise no_output(error) from error
+            raise
+        flush()
 
 
 def _version(wanted: bool) -> None:
@@ -24,6 +41,7 @@ def _version(wanted: bool) -> None:
 def build() -> typer.Typer:
     """The application with all commands."""
     app = typer.Typer(
+        cls=_Commands,
         help=_HELP,
         no_args_is_help=True,
         add_completion=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,6 +47,45 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
             bar.update(task, completed=done, total=total)
 
         yield update
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """A reader of our output that has gone (head, less) has had what it wanted: no error."""
+    try:
+        yield
+    except BrokenPipeError:
+        pass
+    except SystemExit as leaving:
+        if not isinstance(leaving.__context__, BrokenPipeError):  # rich makes it an exit with 1
+            raise
+
+
+def flush() -> None:
+    """Hand on what is on its way to stdout; a reader that has gone is no error.
+
+    Raises ``BadUsage`` where the output cannot be written, on a full disk for example.
+    """
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        # Python would try again at its end, and fail there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise no_output(error) from error
+
+
+def no_output(error: OSError) -> BadUsage:
+    """The error of a stdout that takes nothing."""
+    return BadUsage(f"The output cannot be written: {error.strerror}.", "Make room for it.")
+
+
+def write_bytes(data: bytes) -> None:
+    """UTF-8 on stdout, whatever the terminal's encoding: JSON and CSV are for programs."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
 
 
 def write_text(path: Path, text: str) -> None:

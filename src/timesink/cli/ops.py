@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import csv
-import sys
-from typing import Annotated
+import io
+from typing import Annotated, Any
 
 import typer
 
-from timesink.cli.common import JsonOption, NoCacheOption, PathArgument, RankOption, progress
+from timesink.cli.common import (
+    JsonOption,
+    NoCacheOption,
+    PathArgument,
+    RankOption,
+    progress,
+    write_bytes,
+)
 from timesink.errors import BadUsage
+from timesink.reports.units import clean
 
 
 def command(
@@ -67,13 +75,20 @@ def command(
             progress=update,
         )
     if json:
-        sys.stdout.write(api.table_json(table).decode() + "\n")
+        write_bytes(api.table_json(table) + b"\n")
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
         writer.writerow(table.fields)
-        writer.writerows(table.values)
+        writer.writerows([_shown(v) for v in row] for row in table.values)
+        write_bytes(text.getvalue().encode())
     else:
         api.print_table(table)
+
+
+def _shown(value: Any) -> Any:
+    """Names without control characters: a table may end up on a terminal."""
+    return clean(value) if isinstance(value, str) else value
 
 
 def register(app: typer.Typer) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from timesink.cli.common import write_bytes
 from timesink.cli.run import ModuleFlag, NameOption, OutOption, Script, leave
 
 
@@ -36,7 +36,7 @@ def command(
 
     quick = api.quick(script, module=module, max_seconds=max_seconds, out=out, name=name)
     if json:
-        sys.stdout.write(api.quick_json(quick, limit=limit).decode() + "\n")
+        write_bytes(api.quick_json(quick, limit=limit) + b"\n")
     else:
         api.print_quick(quick, limit=limit)
     leave(quick.result.exit_code, quick.result.signal)

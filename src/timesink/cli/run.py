@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from timesink.cli.common import flush, reader_may_leave, write_bytes
+from timesink.errors import TimesinkError
+from timesink.reports.units import clean
+
+if TYPE_CHECKING:
+    from timesink.model.report import Report
 
 Script = Annotated[
     list[str],
@@ -68,6 +76,9 @@ def command(
     from timesink import api
     from timesink.model.run import Schedule
 
+    if api.is_launcher(script[0], module):
+        api.launch(script[1:], _own_options(script[0]))
+
     schedule = Schedule(wait, warmup, active, shapes, with_stack, memory, max_seconds)
     outcome = api.run(
         script, module=module, schedule=schedule, out=out, name=name, ranks=_ranks(ranks)
@@ -75,6 +86,11 @@ def command(
     if outcome.reports_here:
         _report(outcome.folder, json=json, quiet=quiet)
     leave(outcome.exit_code, outcome.signal)
+
+
+def _own_options(script: str) -> list[str]:
+    """What was typed between ``run`` and the launcher, less the -m that belongs to it."""
+    return [a for a in sys.argv[2 : sys.argv.index(script)] if a != "-m"]
 
 
 def _ranks(text: str) -> tuple[int, ...]:
@@ -92,16 +108,26 @@ def _report(folder: Path, *, json: bool, quiet: bool) -> None:
     A report that cannot be made must not change the script's exit code.
     """
     from timesink import api
-    from timesink.errors import TimesinkError
 
     try:
         report = api.report(folder, timeline=True)
         page = api.write_reports(report, folder)
-    except (TimesinkError, OSError) as error:
-        print(f"timesink: no report: {error}\n          Recorded: {folder}", file=sys.stderr)
-        return
+        with reader_may_leave():
+            _show(report, page, json=json, quiet=quiet)
+    except Exception as error:
+        with contextlib.suppress(OSError):
+            _say(f"no report: {error}", f"Recorded: {folder}")
+
+
+def _say(*sentences: str) -> None:
+    print("timesink: " + "\n          ".join(map(clean, sentences)), file=sys.stderr)
+
+
+def _show(report: Report, page: Path, *, json: bool, quiet: bool) -> None:
+    from timesink import api
+
     if json:
-        sys.stdout.write(api.to_json(report).decode() + "\n")
+        write_bytes(api.to_json(report) + b"\n")
     elif not quiet:
         api.print_report(report, stderr=True)
         print(f"HTML report: {page}", file=sys.stderr)
@@ -109,8 +135,9 @@ def _report(folder: Path, *, json: bool, quiet: bool) -> None:
 
 def leave(exit_code: int, killed_by: int | None) -> None:
     """Exit as the script did: with its code, or by the signal that ended it."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(TimesinkError, OSError):
+        flush()
+        sys.stderr.flush()
     if killed_by:
         if hasattr(signal, "SIGKILL") and killed_by != signal.SIGKILL:
             signal.signal(killed_by, signal.SIG_DFL)

@@ -36,7 +36,8 @@ def key(path: Path) -> str:
     path = path.resolve()
     stat = path.stat()
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(f"{SCHEMA_VERSION}\0{path}\0{stat.st_size}\0{stat.st_mtime_ns}".encode())
+    digest.update(f"{SCHEMA_VERSION}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+    digest.update(os.fsencode(path))
     with path.open("rb") as file:
         digest.update(file.read(_SAMPLE))
         file.seek(max(0, stat.st_size - _SAMPLE))

@@ -7,6 +7,7 @@ everything inflated so far is kept, and reading goes on at the next member that 
 
 from __future__ import annotations
 
+import stat
 import zlib
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,24 @@ class Stream:
                 self.notes[i] = QualityNote(code, message, note.count + 1, "error")
                 return
         self.notes.append(QualityNote(code, message, 1, "error"))
+
+
+def check_file(path: Path, *, folder: bool = False) -> None:
+    """Raise ``UnreadableFile`` unless this is a file whose bytes can be read twice (or, where
+    ``folder`` says so, a folder)."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UnreadableFile(f"{path} does not exist.", "Check the path.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UnreadableFile(f"{path} cannot be read: {reason}.", "Check the path.") from error
+    if stat.S_ISDIR(mode) and folder:
+        return
+    if stat.S_ISDIR(mode):
+        raise UnreadableFile(f"{path} is a folder, not a file.", "Name one of the traces in it.")
+    if not stat.S_ISREG(mode):
+        raise UnreadableFile(f"{path} is a pipe or a device.", "Save the trace to a file first.")
 
 
 def open_stream(path: Path) -> Stream:

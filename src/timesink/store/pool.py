@@ -63,9 +63,9 @@ def _serve(tasks: SimpleQueue[tuple[Chunk, Future[Columns]] | None], key: bytes)
         while (task := tasks.get()) is not None:
             chunk, future = task
             try:
-                future.set_result(_remote(process, chunk, key))
-            except (OSError, ValueError, EOFError):
-                future.set_result(work(chunk.data, chunk.offset, key))
+                future.set_result(_either(process, chunk, key))
+            except BaseException as error:  # raised where the result is awaited: never lost
+                future.set_exception(error)
     finally:
         if process is not None:
             for pipe in (process.stdin, process.stdout):
@@ -89,6 +89,13 @@ def _start() -> subprocess.Popen[bytes] | None:
         )
     except OSError:
         return None
+
+
+def _either(process: subprocess.Popen[bytes] | None, chunk: Chunk, key: bytes) -> Columns:
+    try:
+        return _remote(process, chunk, key)
+    except (OSError, ValueError, EOFError):
+        return work(chunk.data, chunk.offset, key)
 
 
 def _remote(process: subprocess.Popen[bytes] | None, chunk: Chunk, key: bytes) -> Columns:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 
-from timesink.errors import UnreadableFile
 from timesink.store import cache as cached
 from timesink.store import repair, saved, sniff
 from timesink.store.assemble import Assembler
@@ -16,7 +15,7 @@ from timesink.store.columns import Columns
 from timesink.store.cut import Chunk, Cutter
 from timesink.store.describe import describe
 from timesink.store.finish import classify_bare, join_halves, stats, track_table
-from timesink.store.inflate import Stream, open_stream
+from timesink.store.inflate import Stream, check_file, open_stream
 from timesink.store.info import trace_info
 from timesink.store.notes import Notes
 from timesink.store.pool import decoded
@@ -47,10 +46,7 @@ def read_trace(
     ``EmptyTrace`` or ``UnreadableFile``.
     """
     path = Path(path)
-    if path.is_dir():
-        raise UnreadableFile(f"{path} is a folder, not a file.", "Name one of the traces in it.")
-    if not path.exists():
-        raise UnreadableFile(f"{path} does not exist.", "Check the path.")
+    check_file(path)
     if cache and (folder := cached.lookup(path)):
         trace = saved.load(folder, path)
         if trace is not None:

@@ -59,7 +59,8 @@ def store(trace: Trace, folder: Path, path: Path, parts: Parts, number: int) -> 
         pl.DataFrame({"text": trace.strings}).write_parquet(folder / "strings.parquet")
         trace.tracks.write_parquet(folder / "tracks.parquet")
         meta = {
-            "info": asdict(trace.info),
+            # Without its path, which need not be valid text; whoever loads it knows it anyway.
+            "info": {**asdict(trace.info), "path": ""},
             "quality": [asdict(q) for q in trace.quality],
             "index": list(trace.index),
             "key": trace.key,
