@@ -207,12 +207,15 @@ class StepMachine:
 
     def _account(self, now: int) -> None:
         """Give the time since the last event to what was going on."""
-        if self._segment is not None:
-            part = self._stack[-1] if self._stack else Part.REST
-            if Part.BACKWARD in self._stack:  # checkpointing runs modules again in the backward
-                part = Part.BACKWARD
-            self._segment.parts[part] += max(0, now - self._mark)
-            self._mark = max(self._mark, now)
+        passed = now - self._mark
+        if self._segment is None or passed <= 0:
+            return
+        stack = self._stack
+        part = stack[-1] if stack else Part.REST
+        if len(stack) > 1 and Part.BACKWARD in stack:
+            part = Part.BACKWARD  # checkpointing runs modules again in the backward
+        self._segment.parts[part] += passed
+        self._mark = now
 
     def _close(self, kind: StepKind, now: int) -> StepRow:
         self._account(now)
