@@ -301,3 +301,51 @@ def test_torchrun_gives_one_trace_per_rank(tmp_path: Path) -> None:
         assert (record.rank, record.world_size, record.recorded_steps) == (rank, 2, 5)
         assert len(marks(folder / f"rank{rank}.trace.json.gz")) == 5
     assert done.stderr.count("Verdict") == 1
+
+
+@pytest.mark.parametrize("at", [4, 6])
+def test_a_fork_inside_of_the_window_ends_as_it_would_without(tmp_path: Path, at: int) -> None:
+    """At 4 the profiler warms up, at 6 it records: torch's own end would hang or crash in both."""
+    text = loops.script(f"""
+        import atexit
+        x, y = data[:8]
+        for number in range(12):
+            optimizer.zero_grad()
+            loss_of(model(x), y).backward()
+            optimizer.step()
+            if number == {at} and not (child := os.fork()):
+                atexit.register(print, "end", flush=True)
+                sys.exit(9)
+        print(os.waitpid(child, 0)[1] >> 8)
+    """)
+    ran = run(tmp_path, text, options=("--wait", "2", "--warmup", "2", "--active", "5"))
+    assert (ran.code, ran.out) == (0, "end\n9\n")
+    assert ran.record.recorded_steps == 5
+
+
+def test_an_excepthook_that_exits_loses_no_steps(tmp_path: Path) -> None:
+    text = loops.PLAIN + "\nsys.excepthook = lambda *_: sys.exit(7)\nraise ValueError\n"
+    ran = run(tmp_path, text)
+    assert ran.code == 7
+    assert len(ran.steps) == ran.record.total_steps == 24
+    assert ran.record.environment.fields
+
+
+def test_a_trace_that_no_disk_had_room_for_leaves_the_step_times(tmp_path: Path) -> None:
+    text = loops.script("""
+        import resource, signal
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+        for epoch in range(3):
+            for x, y in loader():
+                optimizer.zero_grad()
+                loss_of(model(x), y).backward()
+                optimizer.step()
+    """)
+    ran = run(tmp_path, text)
+    assert ran.code == 0
+    assert len(ran.steps) == 36
+    assert "is the disk full?" in " ".join(ran.record.notes)
+    assert "no report" not in ran.err
+    assert "Verdict" in ran.err
+    assert not list(ran.folder.glob("*.trace.json.gz"))

@@ -193,3 +193,15 @@ def test_a_file_name_that_is_not_text_can_be_read_and_cached(trace: Path) -> Non
     for _ in range(2):
         done = timesink("analyze", odd, "--html", odd.with_name("r.html"))
         assert done.returncode == 0, done.stderr
+
+
+def test_a_run_whose_trace_is_broken_still_has_its_record(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "rank0.trace.json.gz").write_bytes(b"\x1f\x8bbroken")
+    record = {"name": "run", "command": ["t.py"], "started": "", "total_steps": 9,
+              "trace_file": "rank0.trace.json.gz"}  # fmt: skip
+    (folder / "run.json").write_text(json.dumps(record))
+    done = timesink("analyze", folder)
+    assert done.returncode == 0, done.stderr
+    assert "broken from its first bytes" in done.stdout

@@ -164,8 +164,12 @@ def _run_report(
     analysis, timeline, files = None, None, []
     trace_file = folder / record.trace_file if record.trace_file else None
     if trace_file and trace_file.exists():
-        trace = read_trace(trace_file, cache=cache, progress=progress)
-        analysis, timeline = _analysis_and_timeline(trace, wanted)
+        try:
+            trace = read_trace(trace_file, cache=cache, progress=progress)
+            analysis, timeline = _analysis_and_timeline(trace, wanted)
+        except (NotATrace, EmptyTrace, UnreadableFile) as error:  # its step times remain
+            notes = (*record.notes, f"The trace cannot be read: {error.message}")
+            record = replace(record, notes=notes)
         files.append(("Chrome trace", str(trace_file)))
     files.append(("run folder", str(folder)))
     return _judged(folder.name, analysis, record, light, timeline, tuple(files))

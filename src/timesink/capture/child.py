@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from types import TracebackType
 
@@ -27,8 +29,13 @@ def main() -> None:
     session = QuickSession(options) if options.quick else Session(options)
     after_import("torch", session.torch_imported)
     session.start()
-    code = run(options)
-    session.finish()
+    pid = os.getpid()
+    try:
+        code = run(options)
+    finally:  # also when the script's own excepthook raises or exits
+        session.finish()
+    if os.getpid() != pid and session.window is not None and session.window.open:
+        _leave_fork(code)
     _leave(code)
 
 
@@ -87,6 +94,24 @@ def _leave(error: BaseException | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     sys.exit(1)
+
+
+def _leave_fork(error: BaseException | None) -> None:
+    """Exit from a process that the script forked while the profiler was on.
+
+    It has inherited the profiler without its threads: taking torch down would hang or crash. So
+    all of Python's exit runs but the end of the interpreter itself.
+    """
+    code = error.code if isinstance(error, SystemExit) else 0 if error is None else 1
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit((code or 0) & 0xFF)
 
 
 if __name__ == "__main__":

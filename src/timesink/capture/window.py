@@ -7,6 +7,7 @@ bounded in steps, seconds and bytes. A profiler of the script's own always has p
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import sys
 import time
@@ -163,6 +164,9 @@ class Window:
         temporary = self._trace.with_name(f".{self._trace.name.removesuffix('.gz')}.tmp.gz")
         try:
             profiler.export_chrome_trace(str(temporary))
+            with gzip.open(temporary) as file:
+                if not file.read(1):  # torch says nothing of a disk that is full
+                    raise OSError("torch wrote an empty file (is the disk full?)")
             temporary.replace(self._trace)
             self.exported = True
         except Exception as error:  # a full disk, say: the script must go on
