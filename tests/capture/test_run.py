@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.capture import loops
-from timesink.capture.folder import read_record
+from timesink.capture.folder import create_run_folder, read_record
 from timesink.capture.steplog import read_steps
+from timesink.errors import BadUsage
 from timesink.model.run import LightSteps, RunRecord
 
 pytest.importorskip("torch", reason="running scripts needs torch")
@@ -349,3 +350,18 @@ def test_a_trace_that_no_disk_had_room_for_leaves_the_step_times(tmp_path: Path)
     assert "no report" not in ran.err
     assert "Verdict" in ran.err
     assert not list(ran.folder.glob("*.trace.json.gz"))
+
+
+@pytest.mark.parametrize("name", ["a/b", "../up", "..", "/tmp/x"])
+def test_a_name_that_would_leave_the_out_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadUsage, match="without slashes"):
+        create_run_folder(tmp_path / "out", name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_script_runs_without_stdout_and_stderr(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text("open('done', 'w').close()")
+    line = 'exec "$0" -m timesink run --name job job.py >&- 2>&-'
+    assert subprocess.run(["sh", "-c", line, sys.executable], cwd=tmp_path).returncode == 0
+    assert (tmp_path / "done").exists()
+    assert read_record(tmp_path / "timesink_runs" / "job").exit_code == 0

@@ -99,11 +99,14 @@ def test_a_cache_that_cannot_be_written_is_said_once(
     assert trace.tables.events.height
 
 
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), pl.exceptions.ComputeError("IO error")]
+)
 def test_a_disk_that_fills_up_costs_the_cache_only(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
     trace = read_trace(path)

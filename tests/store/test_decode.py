@@ -52,6 +52,13 @@ def test_three_decimals_survive_at_any_magnitude(nanoseconds: list[int], quoted:
     assert got == [int(Decimal(s) * 1000) for s in spelt] == nanoseconds
 
 
+@pytest.mark.parametrize("ts", ["9223372036854775", "-9223372036854775808", "1e308", '"5e15"'])
+def test_times_whose_ends_would_overflow_are_none(ts: str) -> None:
+    columns = decode(text(row("1", ts), row(ts, "1"), row("1")))
+    assert columns.tables["events"]["ord"].tolist() == [2]
+    assert columns.counts["unfinished"] == 2
+
+
 def test_unfinished_rows_are_counted_and_left_out() -> None:
     columns = decode(text(row("1", "-1"), row("2", "null"), row("3", "0"), row("null")))
     assert columns.tables["events"]["ord"].tolist() == [2]

@@ -268,3 +268,16 @@ def test_an_error_in_a_decoding_thread_is_raised_and_never_waited_for(
     monkeypatch.setattr(pool, "_either", broken)
     with pytest.raises(MemoryError):
         list(pool.decoded(iter([cut.Chunk(0, b"{}")]), b"", 2))
+
+
+def test_args_and_ids_of_other_kinds_are_unknown(tmp_path: Path) -> None:
+    document = training_trace()
+    events = document["traceEvents"]
+    events[0]["args"] = [1]
+    memory = {"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 3}
+    for device in (0, 2**40):
+        args = {"Addr": 1, "Bytes": 8, "Device Type": 0, "Device Id": device}
+        events.append({**memory, "args": args})
+    trace = read(write_trace(tmp_path / "t.json", document))
+    assert trace.raw_args([0]) == {0: {}}
+    assert trace.tables.memory["device"].to_list() == [0, -1]

@@ -89,7 +89,7 @@ def _totals(given: Ints, delta: Ints) -> tuple[Ints, int]:
         return added + level, level
     at = known[np.maximum(np.searchsorted(known, np.arange(len(given)), side="right") - 1, 0)]
     total = np.maximum(given[at] + added - added[at], 0)
-    return total, max(int(total[0] - delta[0]), 0)
+    return total, max(int(total[0]) - int(delta[0]), 0)
 
 
 def _held(given: Ints) -> Ints:

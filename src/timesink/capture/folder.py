@@ -26,6 +26,8 @@ def default_name(script: str) -> str:
 
 def create_run_folder(base: Path, name: str) -> Path:
     """Make ``base/name``, or ``name-2`` and so on where that exists; never reuses a folder."""
+    if name in ("", ".", "..") or Path(name).name != name:
+        raise BadUsage(f"{name!r} cannot be the name of a run.", "Choose a --name without slashes.")
     try:
         base.mkdir(parents=True, exist_ok=True)
         for number in range(1, 10_000):

@@ -21,7 +21,7 @@ from typing import Any
 from timesink.capture.folder import read_record, write_record
 from timesink.capture.options import VARIABLE, RunOptions
 from timesink.capture.steplog import read_steps
-from timesink.errors import TimesinkError
+from timesink.errors import BadUsage, TimesinkError
 from timesink.model.run import RunRecord
 
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGINT")
@@ -50,7 +50,14 @@ def run_child(options: RunOptions) -> Outcome:
         rank=options.rank,
         world_size=options.world_size,
     )
-    write_record(folder, record)
+    try:
+        write_record(folder, record)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadUsage(
+            f"Nothing can be written to the run folder {folder}: {reason}.",
+            "Choose another with --out.",
+        ) from error
     child = subprocess.Popen(
         [sys.executable, "-m", "timesink.capture.child"],
         env={**os.environ, VARIABLE: options.dump()},

@@ -137,7 +137,8 @@ def leave(exit_code: int, killed_by: int | None) -> None:
     """Exit as the script did: with its code, or by the signal that ended it."""
     with contextlib.suppress(TimesinkError, OSError):
         flush()
-        sys.stderr.flush()
+        if sys.stderr is not None:
+            sys.stderr.flush()
     if killed_by:
         if hasattr(signal, "SIGKILL") and killed_by != signal.SIGKILL:
             signal.signal(killed_by, signal.SIG_DFL)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -172,4 +173,10 @@ def _number(text: str) -> int:
 
 def _frame(name: str, data: dict[str, Array]) -> pl.DataFrame:
     schema = SCHEMAS[name]
-    return pl.DataFrame({k: pl.Series(k, data[k]).cast(t) for k, t in schema.items()})
+    return pl.DataFrame({k: _cast(pl.Series(k, data[k]), t) for k, t in schema.items()})
+
+
+def _cast(values: pl.Series, to: Any) -> pl.Series:
+    """An id too large for its column is as unknown as one that is no number."""
+    out = values.cast(to, strict=False)
+    return out.fill_null(-1) if out.null_count() else out

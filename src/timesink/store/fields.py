@@ -24,6 +24,8 @@ Array = npt.NDArray[Any]
 EXACT_FLOAT = 2.0**43
 NO_RAW = msgspec.Raw(b"")
 _INT64 = 1 << 63
+#: Times of 146 years and more are none: the end of an event must fit into 64 bits as well.
+_TIME = 1 << 62
 
 
 class Args(msgspec.Struct, frozen=True, gc=False):
@@ -103,7 +105,7 @@ def nanoseconds(value: Any) -> int | None:
         return _from_text(value.strip())
     else:
         return None
-    return ns if -_INT64 <= ns < _INT64 else None
+    return ns if -_TIME <= ns < _TIME else None
 
 
 def _from_text(text: str) -> int | None:
@@ -118,7 +120,7 @@ def _from_text(text: str) -> int | None:
             ns = int((number * 1000).to_integral_value())
         except (InvalidOperation, ValueError):
             return None
-    return ns if -_INT64 <= ns < _INT64 else None
+    return ns if -_TIME <= ns < _TIME else None
 
 
 def times(values: list[Any], *, last: bool = False) -> tuple[Array, Array]:
@@ -131,7 +133,7 @@ def times(values: list[Any], *, last: bool = False) -> tuple[Array, Array]:
     if types == {int}:
         with contextlib.suppress(OverflowError):
             whole = np.fromiter(values, np.int64, len(values))
-            if int(np.abs(whole).max()) < 2**53:
+            if int(whole.min()) * 1000 >= -_TIME and int(whole.max()) * 1000 < _TIME:
                 return whole * 1000, valid
     elif types <= {int, float}:
         small = np.fromiter(values, np.float64, len(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import os
+import errno
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -25,9 +25,14 @@ def write_parts(folder: Path, number: int, parts: Mapping[str, list[pl.DataFrame
     """Append one part per table. Raises ``OSError`` when the disk is full."""
     for name, frames in parts.items():
         if frames and name != "open":
-            target = folder / f"{name}-{number:05}.parquet"
-            with target.open("wb") as file:
-                pl.concat(frames).write_parquet(file, compression="lz4", statistics=False)
+            _write(pl.concat(frames), folder / f"{name}-{number:05}.parquet")
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    try:
+        frame.write_parquet(path, compression="lz4", statistics=False)
+    except pl.exceptions.PolarsError as error:  # its name for a full disk
+        raise OSError(errno.EIO, str(error)) from error
 
 
 def read_back(folder: Path, parts: Parts) -> Parts:
@@ -56,8 +61,8 @@ def store(trace: Trace, folder: Path, path: Path, parts: Parts, number: int) -> 
     try:
         write_parts(folder, number, parts)
         names = sorted(p.name for p in folder.glob("*-*.parquet"))
-        pl.DataFrame({"text": trace.strings}).write_parquet(folder / "strings.parquet")
-        trace.tracks.write_parquet(folder / "tracks.parquet")
+        _write(pl.DataFrame({"text": trace.strings}), folder / "strings.parquet")
+        _write(trace.tracks, folder / "tracks.parquet")
         meta = {
             # Without its path, which need not be valid text; whoever loads it knows it anyway.
             "info": {**asdict(trace.info), "path": ""},
@@ -71,9 +76,8 @@ def store(trace: Trace, folder: Path, path: Path, parts: Parts, number: int) -> 
     except OSError as error:
         whole = read_back(folder, parts)
         cache.discard(folder)
-        note = QualityNote(
-            "no-cache", f"the cache could not be written ({os.strerror(error.errno or 0)})"
-        )
+        reason = error.strerror or str(error)
+        note = QualityNote("no-cache", f"the cache could not be written ({reason})")
         return Trace(
             trace.info, (*trace.quality, note), whole, trace.tracks, trace.strings,
             trace.index, trace.key,

@@ -97,7 +97,8 @@ class Trace:
 
     def raw_args(self, ordinals: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The ``args`` of events by their ``ord``; reads again those parts of the file."""
-        return {o: e.get("args") or {} for o, e in self._raw(ordinals).items()}
+        found = {o: e.get("args") for o, e in self._raw(ordinals).items()}
+        return {o: args if isinstance(args, dict) else {} for o, args in found.items()}
 
     def _raw(self, ordinals: Iterable[int]) -> dict[int, dict[str, Any]]:
         wanted = np.unique(np.fromiter(ordinals, np.int64))
