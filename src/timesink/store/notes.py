@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from timesink.model.trace import QualityNote, Severity
+from timesink.store.repair import added
 
 
 class Notes:
@@ -26,9 +26,7 @@ class Notes:
         if known is None:
             self._notes[note.code] = note
             return
-        total = known.count + note.count
-        message = re.sub(r"^\d+", str(total), known.message)
-        self._notes[note.code] = replace(known, message=message, count=total)
+        self._notes[note.code] = added(known, note.count)
 
     def has(self, code: str) -> bool:
         """Whether there is a note of this kind."""

@@ -1,54 +1,76 @@
-"""Damaged JSON: a defect costs at most the event it is in.
+"""Damaged chunks of events: a defect costs at most the event it is in.
 
-What msgspec does by itself, measured with 0.23: it keeps the last of duplicate keys; it refuses raw
-control bytes, illegal escapes, bad UTF-8 (where a field is wanted), lone surrogates, ``nan`` and
-``inf``, numbers beyond float64. A chunk that it refuses comes here: it is split at the starts of
-events, each piece is tried as it is, then repaired, then given up and counted.
+A chunk that does not decode is split at the starts of events; each piece is tried as it is, then
+mended (see ``mend``), then given up and counted. Nothing disappears without a note.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from timesink.model.trace import QualityNote
+from timesink.store.mend import decodes, escapes, object_end, repair_value, repaired
+
+__all__ = ["Salvaged", "added", "note", "object_end", "repair_value", "repaired", "salvage"]
 
 _loose = msgspec.json.Decoder()
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.S)
-_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\', re.S)
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|[\t\r\n]")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
-_WORD = re.compile(
-    rb'"(?:[^"\\]|\\.)*"|[-+]?\b(?:inf(?:inity)?|nan(?:\(\w*\))?|true|false|none|null)\b',
-    re.S | re.I,
-)
-_SURROGATE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
-    rb"|\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-)
-_KEY = re.compile(rb'([{,]\s*)([A-Za-z_][\w ]*)"\s*:')
-_HUGE = re.compile(rb"(?<=[:\s,\[])-?\d+(?:\.\d*)?[eE]\+?\d{3,}")
-#: How many following pieces are tried together with one that does not decode by itself: a piece
+_elements = msgspec.json.Decoder(list[msgspec.Raw])
+_SPACE = re.compile(rb"[\s,]*")
+_LIST_END = re.compile(rb"\}\s*\]")
+#: How many following pieces are tried together with one that does not close by itself: a piece
 #: boundary may be a nested object that starts like an event.
 _JOIN = 3
+_EVENT_KEYS = frozenset(("ph", "ts", "dur", "name", "cat", "pid", "tid", "args", "id"))
+#: How many places are tried as the end of the list behind an unreadable last event.
+_ENDS = 64
 
+#: (of one, of several)
 _SENTENCES = {
-    "illegal-escape": "{n} illegal escapes repaired (Windows path): the path may not be exact",
-    "control-byte": "{n} events had raw control bytes in a string",
-    "bad-utf8": "{n} events had bytes that are not UTF-8; shown as �",
-    "not-a-number": "{n} events had nan, inf or Python literals; those values count as missing",
-    "lone-surrogate": "{n} events had half a Unicode pair; shown as �",
-    "missing-quote": "{n} events had a key without its opening quote (first at byte {at})",
-    "unreadable-event": "{n} event unreadable at byte {at}",
-    "several-writers": "the file was written by more than one process: a second document begins "
-    "at byte {at}",
-    "truncated": "the file ends in the middle of an event (byte {at}): it is truncated",
+    "illegal-escape": (
+        "{n} illegal escape repaired (Windows path): the path may not be exact",
+        "{n} illegal escapes repaired (Windows path): the path may not be exact",
+    ),
+    "control-byte": (
+        "{n} event had raw control bytes in a string",
+        "{n} events had raw control bytes in a string",
+    ),
+    "bad-utf8": (
+        "{n} event had bytes that are not UTF-8; shown as �",
+        "{n} events had bytes that are not UTF-8; shown as �",
+    ),
+    "not-a-number": (
+        "{n} event had nan, inf or Python literals; those values count as missing",
+        "{n} events had nan, inf or Python literals; those values count as missing",
+    ),
+    "lone-surrogate": (
+        "{n} event had half a Unicode pair; shown as �",
+        "{n} events had half a Unicode pair; shown as �",
+    ),
+    "missing-quote": (
+        "{n} event had a key without its opening quote, repaired (byte {at})",
+        "{n} events had a key without its opening quote, repaired (first at byte {at})",
+    ),
+    "unreadable-event": (
+        "{n} event unreadable at byte {at}",
+        "{n} events unreadable, the first at byte {at}",
+    ),
+    "stray-bytes": (
+        "{n} byte between events belongs to none (byte {at})",
+        "{n} bytes between events belong to none (first at byte {at})",
+    ),
+    "several-writers": (
+        "the file was written by more than one process: a second document begins at byte {at}",
+    ),
+    "truncated": (
+        "the file is truncated: its list of events ends without being closed (byte {at})",
+    ),
 }
+_ERRORS = ("truncated", "several-writers", "unreadable-event")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +85,20 @@ class Salvaged:
     rest: bytes = b""
 
 
-def object_end(text: bytes, start: int) -> int:
-    """Index after the balanced JSON object or array at ``start``; -1 when it does not close."""
-    depth = 0
-    for token in _TOKEN.finditer(text, start):
-        first = token[0][:1]
-        if first in b"{[":
-            depth += 1
-        elif first in b"}]":
-            depth -= 1
-            if depth == 0:
-                return token.end()
-    return -1
-
-
 def note(code: str, count: int, at: int = 0) -> QualityNote:
-    """The quality note of a kind of damage."""
-    severity: Any = (
-        "error" if code in ("truncated", "several-writers", "unreadable-event") else ("warning")
-    )
-    return QualityNote(code, _SENTENCES[code].format(n=count, at=at), count, severity)
+    """The quality note of a kind of damage, first seen at byte ``at`` of the decompressed file."""
+    sentence = _SENTENCES[code][0 if count == 1 else -1]
+    severity: Any = "error" if code in _ERRORS else "warning"
+    return QualityNote(code, sentence.format(n=count, at=at), count, severity)
+
+
+def added(known: QualityNote, count: int) -> QualityNote:
+    """A note with ``count`` more of the same; where the first one was stays."""
+    total = known.count + count
+    if known.code in _SENTENCES:
+        at = re.search(r"byte (\d+)", known.message)
+        return note(known.code, total, int(at[1]) if at else 0)
+    return replace(known, message=re.sub(r"^\d+", str(total), known.message), count=total)
 
 
 def salvage(chunk: bytes, base_offset: int = 0, key: bytes = b"ph") -> Salvaged:
@@ -91,27 +107,39 @@ def salvage(chunk: bytes, base_offset: int = 0, key: bytes = b"ph") -> Salvaged:
     ``chunk`` is comma-separated objects, maybe followed by the end of their list; ``key`` is the
     key that events of this file start with; ``base_offset`` is the chunk's place in the file.
     """
+    simple = _escapes_only(chunk, base_offset)
+    if simple is not None:
+        return simple
     pattern = re.compile(rb'\{\s*"' + re.escape(key) + rb'"\s*:')
     starts = [m.start() for m in pattern.finditer(chunk)]
-    if not starts:
-        end = chunk.find(b"]")
-        return Salvaged((), 0, (), end >= 0, chunk[end + 1 :] if end >= 0 else b"")
-    state = _State(base_offset)
-    bounds = [*starts, len(chunk)]
+    state = _State(base_offset, chunk, [*starts, len(chunk)])
+    if not starts or chunk[: starts[0]].strip(b" \t\r\n,"):
+        state.walk(chunk[: state.bounds[0]], 0, last=not starts)
     i = 0
-    while i < len(starts):
-        i += state.take(chunk, bounds, i)
-        if state.ended:
-            state.rest += chunk[bounds[i] :]
-            break
+    while i < len(starts) and not state.ended:
+        i += state.take(i)
+    if state.ended:
+        state.rest += chunk[state.bounds[i] :]
     return Salvaged(tuple(state.events), state.lost, state.notes(), state.ended, state.rest)
 
 
-class _State:
-    """What has been salvaged so far."""
+def _escapes_only(chunk: bytes, base: int) -> Salvaged | None:
+    """The fast way for a file full of Windows paths: nothing else is wrong with the chunk."""
+    fixed, count = escapes(chunk.strip(b" \t\r\n,"))
+    text = b"[" + fixed + b"]"
+    if not count or not decodes(text):
+        return None
+    events = tuple(bytes(e) for e in _elements.decode(text))
+    return Salvaged(events, 0, (note("illegal-escape", count, base),))
 
-    def __init__(self, base: int) -> None:
+
+class _State:
+    """What has been salvaged so far. ``bounds``: where pieces begin, and the chunk's end."""
+
+    def __init__(self, base: int, chunk: bytes, bounds: list[int]) -> None:
         self.base = base
+        self.chunk = chunk
+        self.bounds = bounds
         self.events: list[bytes] = []
         self.counts: Counter[str] = Counter()
         self.first: dict[str, int] = {}
@@ -119,56 +147,87 @@ class _State:
         self.ended = False
         self.rest = b""
 
-    def take(self, chunk: bytes, bounds: list[int], i: int) -> int:
+    def take(self, i: int) -> int:
         """Salvage the event that starts at ``bounds[i]``; returns how many pieces it used."""
-        start = bounds[i]
-        for used in range(1, min(_JOIN, len(bounds) - 1 - i) + 1):
-            piece = chunk[start : bounds[i + used]]
-            if self._whole(piece, start, last=i + used == len(bounds) - 1):
+        start = self.bounds[i]
+        pieces = len(self.bounds) - 1
+        for used in range(1, min(_JOIN, pieces - i) + 1):
+            text = self.chunk[start : self.bounds[i + used]]
+            if self._event(text.rstrip(b" \t\r\n,"), start):
                 return used
-        piece = chunk[start : bounds[i + 1]]
-        last = i + 1 == len(bounds) - 1
-        if not self._repaired(piece, start):
-            truncated = last and object_end(piece, 0) < 0
-            if b'"traceEvents"' in piece:
-                self._count("several-writers", start)
-            self._count("truncated" if truncated else "unreadable-event", start)
-            self.lost += 1
+            end = object_end(text, 0)
+            if end > 0 and (
+                used == 1 or _is_event(text[:end]) or _is_event(repaired(text[:end])[0])
+            ):
+                self.walk(text, start, last=i + used == pieces)
+                return used
+        text = self.chunk[start : self.bounds[i + 1]]
+        self._give_up(text, start, last=i + 1 == pieces)
         return 1
 
-    def _whole(self, piece: bytes, start: int, *, last: bool) -> bool:
-        body = piece.rstrip()
-        body = body[:-1].rstrip() if body.endswith(b",") else body
-        if _decodes(body):
-            self.events.append(body)
-            return True
-        end = object_end(piece, 0)
-        if end < 0 or not _decodes(piece[:end]):
-            return False
-        self._after(piece[end:].lstrip(), start + end)
-        self.events.append(piece[:end])
-        return True
+    def walk(self, text: bytes, start: int, *, last: bool) -> None:
+        """All objects of a text, one after the other, and what stands between them."""
+        at = 0
+        while (at := _skip(text, at)) < len(text):
+            if text[at : at + 1] == b"{":
+                end = object_end(text, at)
+                whole = text[at:end] if end > 0 else text[at:]
+                if b'"ph"' not in whole and decodes(whole):  # a fragment, or no event at all
+                    self._count("stray-bytes", start + at, len(whole))
+                elif not self._event(whole, start + at):
+                    self._give_up(whole, start + at, last=last and end < 0)
+                if end < 0:
+                    return
+                at = end
+            elif self._closes(text[at:], start + at, last=last):
+                return
+            else:
+                following = text.find(b"{", at)
+                following = len(text) if following < 0 else following
+                self._count("stray-bytes", start + at, following - at)
+                at = following
 
-    def _after(self, rest: bytes, at: int) -> None:
-        """What stands between an event and the next piece: the list's end, or another document."""
-        if b'"traceEvents"' in rest or b'"schemaVersion"' in rest:
-            self._count("several-writers", at)
-        elif rest.startswith(b"]"):
-            self.ended, self.rest = True, rest[1:]
-
-    def _repaired(self, piece: bytes, start: int) -> bool:
-        body = piece.rstrip().removesuffix(b",")
-        fixed, codes = repaired(body)
-        if not _decodes(fixed):
-            end = object_end(fixed, 0)
-            if end < 0 or not _decodes(fixed[:end]):
+    def _event(self, text: bytes, start: int) -> bool:
+        """Keep one object, mended if need be; False when it is none or cannot be read."""
+        codes: dict[str, int] = {}
+        if not _is_event(text):
+            text, codes = repaired(text)
+            if not codes or not _is_event(text):
                 return False
-            self._after(fixed[end:].lstrip(), start + end)
-            fixed = fixed[:end]
         for code, count in codes.items():
             self._count(code, start, count)
-        self.events.append(fixed)
+        self.events.append(text)
         return True
+
+    def _give_up(self, text: bytes, start: int, *, last: bool) -> None:
+        self.lost += 1
+        if b'"traceEvents"' in text:
+            self._count("several-writers", start)
+        if last:
+            self._find_end(text)
+        cut = last and not self.ended and text.rstrip()[-1:] not in (b"}", b"]")
+        self._count("truncated" if cut else "unreadable-event", start)
+
+    def _find_end(self, text: bytes) -> None:
+        """The list's end behind an event that cannot be read: what follows must be the keys that
+        stand behind it. (A closing brace alone may be the event's own.)"""
+        for match in list(_LIST_END.finditer(text))[-_ENDS:]:
+            rest = text[match.end() :]
+            if not rest.strip() or _is_tail(rest.strip()):
+                self.ended, self.rest = True, rest
+                return
+
+    def _closes(self, rest: bytes, at: int, *, last: bool) -> bool:
+        """Whether the list of events ends here, or another document begins."""
+        if b'"traceEvents"' in rest or b'"schemaVersion"' in rest:
+            self._count("several-writers", at)
+            return True
+        if not rest.startswith(b"]"):
+            return False
+        # A bracket that is followed by the next event at once is a stray one.
+        if last or rest.strip(b" \t\r\n,]"):
+            self.ended, self.rest = True, rest[1:]
+        return self.ended
 
     def _count(self, code: str, at: int, count: int = 1) -> None:
         self.counts[code] += count
@@ -178,108 +237,19 @@ class _State:
         return tuple(note(c, n, self.first[c]) for c, n in self.counts.items())
 
 
-def _decodes(text: bytes) -> bool:
-    try:
-        return isinstance(_loose.decode(text), dict)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+def _is_event(text: bytes) -> bool:
+    """Whether a text is one JSON object with a phase."""
+    if text[:1] != b"{" or b'"ph"' not in text:
         return False
+    return decodes(text)
 
 
-def repaired(text: bytes) -> tuple[bytes, dict[str, int]]:
-    """The text with every known defect mended, and how many of each were found."""
-    codes: dict[str, int] = {}
-    for code, mend in _MENDS:
-        text, count = mend(text)
-        if count:
-            codes[code] = count if code == "illegal-escape" else 1
-    return text, codes
+def _is_tail(rest: bytes) -> bool:
+    """Whether a text is the top-level keys behind the list of events, to the end of the file."""
+    fixed = repair_value(b'{"_": 0' + rest) if rest.startswith(b",") else None
+    return fixed is not None and not _EVENT_KEYS & set(_loose.decode(fixed))
 
 
-def repair_value(text: bytes) -> bytes | None:
-    """One JSON value of the head or tail (a Windows path, say) made decodable, or None."""
-    for candidate in (text, repaired(text)[0]):
-        try:
-            _loose.decode(candidate)
-        except (msgspec.MsgspecError, RecursionError):
-            continue
-        return candidate
-    return None
-
-
-def _utf8(text: bytes) -> tuple[bytes, int]:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return text.decode("utf-8", "replace").encode(), 1
-    return text, 0
-
-
-def _escapes(text: bytes) -> tuple[bytes, int]:
-    count = 0
-
-    def mend(match: re.Match[bytes]) -> bytes:
-        nonlocal count
-        if len(match[0]) > 1:
-            return match[0]
-        count += 1
-        return b"\\\\"
-
-    return _ESCAPE.sub(mend, text), count
-
-
-def _controls(text: bytes) -> tuple[bytes, int]:
-    """Raw control bytes inside strings become escapes; between tokens white space may stay."""
-    count = 0
-
-    def escape(match: re.Match[bytes]) -> bytes:
-        nonlocal count
-        count += 1
-        return b"\\u%04x" % match[0][0]
-
-    return _STRING.sub(lambda m: _CONTROL.sub(escape, m[0]), text), count
-
-
-def _words(text: bytes) -> tuple[bytes, int]:
-    count = 0
-
-    def mend(match: re.Match[bytes]) -> bytes:
-        nonlocal count
-        word = match[0]
-        if word[:1] == b'"' or word in (b"true", b"false", b"null"):
-            return word
-        count += 1
-        return word.lower() if word.lower() in (b"true", b"false") else b"null"
-
-    text = _WORD.sub(mend, text)
-    text, huge = _HUGE.subn(b"null", text)
-    return text, count + huge
-
-
-def _surrogates(text: bytes) -> tuple[bytes, int]:
-    count = 0
-
-    def mend(match: re.Match[bytes]) -> bytes:
-        nonlocal count
-        if len(match[0]) == 12:
-            return match[0]
-        count += 1
-        return b"\\ufffd"
-
-    return _SURROGATE.sub(mend, text), count
-
-
-def _keys(text: bytes) -> tuple[bytes, int]:
-    """``, tid": 0`` → ``, "tid": 0``, only in a text that has an odd number of quotes."""
-    if text.count(b'"') % 2 == 0:
-        return text, 0
-    return _KEY.subn(rb'\1"\2":', text)
-
-
-_MENDS: tuple[tuple[str, Callable[[bytes], tuple[bytes, int]]], ...] = (
-    ("bad-utf8", _utf8),
-    ("illegal-escape", _escapes),
-    ("missing-quote", _keys),
-    ("lone-surrogate", _surrogates),
-    ("control-byte", _controls),
-    ("not-a-number", _words),
-)
+def _skip(text: bytes, start: int) -> int:
+    match = _SPACE.match(text, start)
+    return match.end() if match else start
