@@ -1,12 +1,14 @@
 """Decompressed bytes of a trace file, streaming: plain, gzip, and gzip as it is really written.
 
 Compression is recognised by its magic bytes and not by the file's name. Concatenated members are
-legal gzip and are read through. A broken or truncated member costs what follows it in that member:
-everything inflated so far is kept, and reading goes on at the next member that can be read.
+legal gzip and are read through. A broken or truncated member costs what follows the defect in it:
+what inflated up to the defect is kept, and reading goes on at the next member's header, which may
+lie inside the broken one where several processes wrote into one file.
 """
 
 from __future__ import annotations
 
+import re
 import stat
 import zlib
 from pathlib import Path
@@ -24,7 +26,13 @@ except ImportError:  # pragma: no cover
     pass
 
 MAGIC = b"\x1f\x8b"
+#: A member's header as writers make it: method 8, no reserved flag, known level and system.
+_HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.S)
+_HEADER_BYTES = 10
 _BLOCK = 1 << 20
+#: Compressed bytes at a time just before a defect: what these hold is lost with it. Not more than a
+#: checksum has, so that a wrong one costs no data.
+_PIECE = 4
 _ERRORS: tuple[type[Exception], ...] = (zlib.error, _zlib.error)
 
 
@@ -45,6 +53,8 @@ class Stream:
         self.notes: list[QualityNote] = []
         self.compressed_read = 0
         self._members = 0
+        self._member_at = 0  # file offset of the current member, and the bytes it gave so far
+        self._member_out = 0
         self._inflated = 0
         self._object: Any = None
         self._pending = b""
@@ -90,47 +100,89 @@ class Stream:
             self._finish()
             return b""
         try:
-            out = self._object.decompress(data, size)
+            out = bytes(self._object.decompress(data, size))
         except _ERRORS as error:
-            return self._broken(data, str(error))
+            return self._broken(str(error), size)
+        self._member_out += len(out)
         self._pending = self._object.unconsumed_tail
         if self._object.eof:
             self._pending = self._object.unused_data
             self._object = None
-        return bytes(out)
+        return out
 
     def _start_member(self) -> bool:
         """Position at the next member; False at the end of the file."""
         data = self._feed()
         while data and not data.strip(b"\0"):
             data = self._feed()  # zero padding after a member is legal
-        if len(data) == 1:
-            data += self._feed()
         if not data:
             return False
-        data = data.lstrip(b"\0") if self._members else data
+        at = self.compressed_read - len(data)
+        if self._members:
+            at, data = at + len(data) - len(data.lstrip(b"\0")), data.lstrip(b"\0")
+        if len(data) == 1:
+            data += self._feed()
         if data[:2] != MAGIC:
-            found = data.find(MAGIC)
-            if found < 0:
-                self._note("gzip-garbage", "bytes after the gzip data are not gzip")
-                self._pending = b""
-                while self._file.read(_BLOCK):
-                    pass
+            following = self._next_header(at)
+            where = "after the gzip data" if following < 0 else "between gzip members"
+            self._note("gzip-garbage", f"bytes {where} are not gzip")
+            if following < 0:
+                self._go_to(self.size)
                 return False
-            self._note("gzip-garbage", "bytes between gzip members are not gzip")
-            data = data[found:]
+            at, data = following, self._go_to(following)
         self._pending = data
         self._members += 1
+        self._member_at, self._member_out = at, 0
         self._object = _zlib.decompressobj(31)
         return True
 
-    def _broken(self, data: bytes, error: str) -> bytes:
-        """A member failed: keep what came out before, go on at the next gzip header."""
-        self._note("gzip-broken", f"a gzip member is broken ({error}): several writers?")
+    def _broken(self, error: str, size: int) -> bytes:
+        """A member failed: keep what came out before the defect, go on at the next header."""
+        self._note(
+            "gzip-broken",
+            f"a gzip member is broken ({error}): damaged, or written by more than one process",
+        )
+        kept = self._before_defect(size)
         self._object = None
-        following = data.find(MAGIC + b"\x08", 1)
-        self._pending = data[following:] if following > 0 else b""
-        return b""
+        following = self._next_header(self._member_at + 1)
+        self._pending = self._go_to(following if following > 0 else self.size)
+        return kept
+
+    def _before_defect(self, size: int) -> bytes:
+        """What the member still gives after its first ``_member_out`` bytes: inflated again, at the
+        end from small pieces, since an inflater that fails keeps back what it had of that call."""
+        again, out, skip = _zlib.decompressobj(31), bytearray(), self._member_out
+        data = self._go_to(self._member_at)
+        try:
+            while skip and data:
+                skip -= len(again.decompress(data, min(skip, _BLOCK)))
+                data = again.unconsumed_tail or self._feed()
+            while data and len(out) < size:
+                for i in range(0, len(data), _PIECE):
+                    out += again.decompress(data[i : i + _PIECE])
+                data = self._feed()
+        except _ERRORS:
+            pass
+        return bytes(out)
+
+    def _next_header(self, start: int) -> int:
+        """File offset of the next member's header from ``start`` on, or -1."""
+        self._file.seek(start)
+        begin, data = start, self._file.read(_BLOCK)
+        while len(data) >= _HEADER_BYTES:
+            match = _HEADER.search(data)
+            if match:
+                return begin + match.start()
+            begin += len(data) - _HEADER_BYTES + 1
+            data = data[1 - _HEADER_BYTES :] + self._file.read(_BLOCK)
+        return -1
+
+    def _go_to(self, offset: int) -> bytes:
+        """The block of the file at an offset, from where reading goes on."""
+        self._pending = b""
+        self._file.seek(offset)
+        self.compressed_read = offset
+        return self._feed()
 
     def _finish(self) -> None:
         self._ended = True

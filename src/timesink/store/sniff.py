@@ -31,16 +31,33 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89HDF", "an HDF5 file"),
     (b"PERFILE2", "a recording of Linux perf"),
 )
-#: (a word in the first bytes of a JSON or text file, what it is)
-_WORDS: tuple[tuple[bytes, str], ...] = (
-    (b'"rocprofiler-sdk-tool"', "a rocprofv3 dump of AMD, not a torch.profiler trace"),
-    (b"speedscope.app/file-format-schema", "a speedscope profile"),
-    (b'"viztracer_metadata"', "a trace of VizTracer"),
-    (b'"group":"EventTrace"', "an event trace of another program (groups of stimuli)"),
-    (b"<!doctype html", "an HTML page"),
-    (b"<html", "an HTML page"),
-    (b"version https://git-lfs", "a Git LFS pointer: fetch the real file with `git lfs pull`"),
+#: (how a file begins that is not JSON, what it is)
+_BEGINNINGS: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (re.compile(rb"\s*<(!doctype html|html)", re.I), "an HTML page"),
+    (
+        re.compile(rb"version https://git-lfs"),
+        "a Git LFS pointer: fetch the real file with `git lfs pull`",
+    ),
+    (re.compile(rb"\xff\xfe|\xfe\xff"), "text in UTF-16: convert it to UTF-8 first"),
+    # marshal: a dict whose first key is a tuple (file, line, function)
+    (re.compile(rb"[\x7b\xfb][\x28\x29\xa8\xa9]"), "a cProfile dump (read it with pstats)"),
+    # protobuf: ir_version as a small number, then the producer's name
+    (re.compile(rb"\x08[\x01-\x1e]\x12[\x01-\x40][\x20-\x7e]+"), "an ONNX model"),
+    (re.compile(rb".{8,40}brain\.Event:", re.S), "a TensorBoard event file"),
+    (re.compile(rb"\x80[\x02-\x05]"), "a Python pickle (`timesink memory` reads snapshots)"),
 )
+#: (top-level key, or its value, of a JSON document without trace events; what it is)
+_DOCUMENTS: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (
+        re.compile(rb'^\s*\{\s*"rocprofiler-sdk-tool"'),
+        "a rocprofv3 dump of AMD, not a torch.profiler trace",
+    ),
+    (
+        re.compile(rb'"\$schema"\s*:\s*"[^"]*speedscope\.app'),
+        "a speedscope profile",
+    ),
+)
+_KINETO_HEAD = re.compile(rb'"(?:schemaVersion|deviceProperties|baseTimeNanoseconds)"\s*:')
 _EXECUTION_TRACE = re.compile(rb'^\s*\{\s*"schema"\s*:\s*"[^"]*"')
 
 
@@ -59,43 +76,54 @@ class EventStats:
 
 
 def check_head(head: bytes, path: Path, found: bool) -> None:
-    """Refuse by the first bytes (up to about 1 MB). ``found``: a list of events begins in them."""
+    """Refuse by the first bytes (up to about 1 MB). ``found``: a list of events begins in them.
+
+    Only how the file is built counts: a word inside the name of an event says nothing.
+    """
     if not head.strip():
         raise EmptyTrace(f"{path.name} is empty.", "Record the trace again.")
     text = head.lstrip()
-    if text[:1] not in (b"{", b"[") and not found:
+    if found:
+        _check_first(text, path)
+        return
+    if text[:1] not in (b"{", b"[") or text[1:2] in (b"(", b")", b"\xa8", b"\xa9"):
         raise _refusal(path, _binary_or_text(head))
-    lowered = head[:4096].lower()
-    for word, what in _WORDS:
-        if word.lower() in lowered:
-            raise _refusal(path, what)
     if _EXECUTION_TRACE.match(head) and b'"nodes"' in head[:65536]:
         raise _refusal(path, "a PyTorch execution trace (a graph of operators without a timeline)")
-    if found and re.match(rb"\[\s*-?\d", text):
-        raise _refusal(path, "a memory timeline of torch.profiler (lists of numbers, no events)")
-    if found:
-        return
+    for pattern, what in _DOCUMENTS:
+        if pattern.search(head[:4096]):
+            raise _refusal(path, what)
+    if text[:1] == b"{" and _KINETO_HEAD.search(head[:4096]):
+        raise EmptyTrace(
+            f"{path.name} has no list of events: it ends before them.", "Record the trace again."
+        )
     if text[:1] == b"[" or b'"traceEvents"' not in head:
         raise _refusal(path, _other_json(head))
     raise EmptyTrace(f"{path.name} has no list of events.", "Record the trace again.")
+
+
+def _check_first(text: bytes, path: Path) -> None:
+    """``text`` is the document, or what follows the bracket of one that is a bare list."""
+    if re.match(rb"\[\s*-?\d", text):
+        raise _refusal(path, "a memory timeline of torch.profiler (lists of numbers, no events)")
+    if text[:1] not in (b"{", b"]") and b'"ph"' not in text:
+        raise _refusal(path, "a JSON list of something else than events")
 
 
 def _binary_or_text(head: bytes) -> str:
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what
-    if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05":
-        return "a Python pickle (a memory snapshot is read by `timesink memory`)"
-    if b"/host:" in head[:4096] or b"XPlane" in head[:4096] or b"/device:" in head[:4096]:
+    for pattern, what in _BEGINNINGS:
+        if pattern.match(head):
+            return what
+    if head[:1] == b"\x0a" and re.search(rb"/host:|/device:|XPlane", head[:4096]):
         return "an XPlane profile of XLA (JAX or TensorFlow)"
     if head[:1] == b"\x0a" and b"\0" in head[:4096]:
         return "a binary protobuf (a Perfetto trace or an XLA profile)"
-    for word, what in _WORDS:
-        if word.lower() in head[:4096].lower():
-            return what
     printable = sum(32 <= b < 127 or b in b"\t\r\n" for b in head[:4096])
     if printable > 0.95 * len(head[:4096]):
-        return "a text file, not JSON"
+        return "a text file, not a JSON trace"
     return "a binary file of another kind"
 
 
@@ -122,6 +150,8 @@ def check_events(stats: EventStats, path: Path) -> None:
             )
     if _has_torch(stats):
         return
+    if "viztracer_metadata" in stats.head_keys:
+        raise _refusal(path, "a trace of VizTracer")
     raise _refusal(path, _other_tool(stats))
 
 
