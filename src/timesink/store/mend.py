@@ -36,8 +36,8 @@ Mend = Callable[[bytes], tuple[bytes, int]]
 
 
 def object_end(text: bytes, start: int) -> int:
-    """Index after the balanced JSON object or array at ``start``; -1 when it does not close."""
-    depth, inside = 0, False
+    """Index after the JSON object or array at ``start``; -1 when its brackets do not match."""
+    awaited, inside = bytearray(), False
     for token in _TOKEN.finditer(text, start):
         char = token[0]
         if char == b'"':
@@ -45,11 +45,11 @@ def object_end(text: bytes, start: int) -> int:
         elif inside or len(char) > 1:
             continue
         elif char in b"{[":
-            depth += 1
-        else:
-            depth -= 1
-            if depth <= 0:
-                return token.end() if depth == 0 else -1
+            awaited += b"}" if char == b"{" else b"]"
+        elif not awaited or awaited.pop() != char[0]:
+            return -1
+        elif not awaited:
+            return token.end()
     return -1
 
 
