@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Entry of ``python -m timesink.capture.child``."""
+    """Entry of the child that ``supervise`` starts."""
     options = RunOptions.load(os.environ.pop(VARIABLE))
     _die_with_parent()
     session = QuickSession(options) if options.quick else Session(options)
@@ -91,6 +91,7 @@ def _leave(error: BaseException | None) -> None:
     if isinstance(error, SystemExit):
         raise error
     if isinstance(error, KeyboardInterrupt):
+        _run_exit()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     sys.exit(1)
@@ -106,13 +107,14 @@ def _leave_fork(error: BaseException | None) -> None:
     if code is not None and not isinstance(code, int):
         print(code, file=sys.stderr)
         code = 1
+    _run_exit()
+    os._exit((code or 0) & 0xFF)
+
+
+def _run_exit() -> None:
+    """Python's own exit up to the end of the interpreter: threads, atexit, output."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
-    os._exit((code or 0) & 0xFF)
-
-
-if __name__ == "__main__":
-    main()

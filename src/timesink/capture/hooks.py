@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol
 
+from timesink.capture import foreign
 from timesink.capture.machine import Part
 
 _now = time.perf_counter_ns
@@ -38,16 +39,12 @@ class Listener(Protocol):
     def collected(self, duration: int) -> None:
         """A garbage collection took this long, in ns."""
 
-    def foreign_profiler(self) -> None:
-        """The script starts a profiler of its own."""
-
 
 class Hooks:
     """Installs everything once torch has been imported."""
 
     def __init__(self, listener: Listener) -> None:
         self._to = listener
-        self._pid = os.getpid()
         self._thread = 0
         self._optimizers: dict[int, int] = {}
         self._gc_start = 0
@@ -63,7 +60,7 @@ class Hooks:
         self._hook_scaler()
         self._hook_modules()
         self._hook_checkpoints()
-        self._hook_profilers()
+        foreign.watch()
         gc.callbacks.append(self._on_gc)
 
     def _forget(self) -> None:
@@ -215,28 +212,6 @@ class Hooks:
 
         for name in ("save", "load"):
             setattr(torch, name, _marked(getattr(torch, name), f"{MARK_CHECKPOINT} torch.{name}"))
-
-    def _hook_profilers(self) -> None:
-        """Hear of it before the script starts a profiler: two cannot run at once."""
-        from torch.autograd import profiler
-
-        prepare, enter = profiler.profile._prepare_trace, profiler.profile.__enter__
-        start = profiler.profile._start_trace
-        for name, function in (
-            ("_prepare_trace", prepare),
-            ("__enter__", enter),
-            ("_start_trace", start),
-        ):
-            setattr(profiler.profile, name, self._announced(function))
-
-    def _announced(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def announced(*args: Any, **kwargs: Any) -> Any:
-            if os.getpid() == self._pid:
-                self._to.foreign_profiler()
-            return function(*args, **kwargs)
-
-        return announced
 
     def _on_gc(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":

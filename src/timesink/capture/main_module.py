@@ -12,6 +12,7 @@ import importlib.util
 import io
 import sys
 import types
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,20 @@ from timesink.errors import BadUsage
 
 def run_script(path: str, argv: tuple[str, ...]) -> None:
     """Run a file. Raises whatever it raises."""
-    with io.open_code(str(Path(path).absolute())) as file:
+    name = str(Path(path).absolute())
+    with io.open_code(name) as file:
         source = file.read()
-    main = _fresh(path)
+    main = _fresh(name)
+    main.__loader__ = SourceFileLoader("__main__", name)
     sys.argv = [path, *argv]
-    sys.path[0] = str(Path(path).resolve().parent)
-    exec(compile(source, path, "exec"), main.__dict__)
+    _first_on_path(Path(path).resolve().parent)
+    # dont_inherit: this file's own __future__ imports are not the script's.
+    exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
 
 
 def run_module(name: str, argv: tuple[str, ...]) -> None:
     """Run a module or package, as ``python -m name`` would."""
-    sys.path[0] = str(Path.cwd())
+    _first_on_path(Path.cwd())
     spec = _main_spec(name)
     assert spec.loader is not None
     code = spec.loader.get_code(spec.name)
@@ -42,6 +46,12 @@ def run_module(name: str, argv: tuple[str, ...]) -> None:
     main.__loader__ = spec.loader
     sys.argv = [spec.origin or name, *argv]
     exec(code, main.__dict__)
+
+
+def _first_on_path(folder: Path) -> None:
+    """What Python puts first; nothing under ``-P``. The child has started without any."""
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, str(folder))
 
 
 def _main_spec(name: str) -> Any:
@@ -62,5 +72,7 @@ def _fresh(file: str) -> types.ModuleType:
     names["__file__"] = str(Path(file).absolute())
     names["__builtins__"] = builtins
     names["__cached__"] = None
+    if sys.version_info < (3, 14):
+        names["__annotations__"] = {}
     sys.modules["__main__"] = main
     return main

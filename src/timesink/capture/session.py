@@ -45,7 +45,7 @@ class Session:
         self._memory_at = 0
         self._compiles = 0
         self._begun = False
-        self._starting_ours = False
+        self._window_written = False
         self._finished = False
         self.window: Window | None = None
         if options.window:
@@ -83,9 +83,7 @@ class Session:
         if rows:
             self._closed(rows)
         elif self.window is not None and self.window.open:
-            self._starting_ours = True
             self.window.check()
-            self._starting_ours = False
 
     def epoch(self, loader: Any) -> None:
         """A loader begins to be iterated."""
@@ -105,18 +103,6 @@ class Session:
         """A garbage collection."""
         self.machine.collected(duration)
 
-    def foreign_profiler(self) -> None:
-        """The script starts a profiler of its own: ours ends first, with what it has."""
-        if self._starting_ours or self.window is None or not self.window.open:
-            return
-        self._starting_ours = True
-        self.window.notes.append(
-            f"The script started its own profiler: the window ended after "
-            f"{self.window.recorded} steps."
-        )
-        self.window.close()
-        self._starting_ours = False
-
     # Steps.
 
     def _closed(self, rows: list[StepRow]) -> None:
@@ -133,17 +119,15 @@ class Session:
 
     def _boundary(self, done: int, wall: int, compiled: bool) -> None:
         window = self.window
-        if window is None or window.state == "done":
+        if window is None or self._window_written:
             return
-        self._starting_ours = True
         try:
             window.before(done, wall, compiled)
         except Exception as error:  # never stop a training because of us
             window.notes.append(f"The profiler window failed: {type(error).__name__}: {error}")
             window.state = "done"
-        finally:
-            self._starting_ours = False
         if window.state == "done":
+            self._window_written = True
             self._write(ended=False)
         self.machine.resume(time.perf_counter_ns())
 
@@ -192,7 +176,6 @@ class Session:
             if self._log is not None:
                 self._log.append(row)
         if self.window is not None and self.window.open:
-            self._starting_ours = True
             self.window.close()
         self._write(ended=True)
 

@@ -22,9 +22,18 @@ from timesink.capture.folder import read_record, write_record
 from timesink.capture.options import VARIABLE, RunOptions
 from timesink.capture.steplog import read_steps
 from timesink.errors import BadUsage, TimesinkError
-from timesink.model.run import RunRecord
+from timesink.model.run import Environment, RunRecord
+from timesink.reproducibility.environment import environment
 
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGINT")
+#: Not ``-m``: that would put the working folder, whose files may hide the standard library's,
+#: before everything that is imported here. The argument helps where timesink is not installed.
+_START = """import sys
+if sys.path[:1] == [""]: del sys.path[0]
+try: import timesink
+except ImportError: sys.path.append(sys.argv[1])
+from timesink.capture.child import main; main()
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +68,13 @@ def run_child(options: RunOptions) -> Outcome:
             "Choose another with --out.",
         ) from error
     child = subprocess.Popen(
-        [sys.executable, "-m", "timesink.capture.child"],
+        [sys.executable, *_interpreter_flags(), "-c", _START, str(Path(__file__).parents[2])],
         env={**os.environ, VARIABLE: options.dump()},
     )
     with _forwarding(child):
+        found = environment()  # as it is when the script starts, whatever becomes of it
         code = child.wait()
-    _complete(folder, options.rank, code)
+    _complete(folder, options.rank, code, found)
     return Outcome(folder, code, -code if code < 0 else None)
 
 
@@ -91,13 +101,21 @@ def _forwarding(child: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _in_foreground() -> bool:
+    """Whether the terminal's Ctrl-C reaches this process group, wherever stdin comes from."""
     try:
-        return os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
+        with Path("/dev/tty").open() as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
     except OSError:
         return False
 
 
-def _complete(folder: Path, rank: int, code: int) -> None:
+def _interpreter_flags() -> list[str]:
+    """``-O``, ``-W`` and the like with which we were started ourselves."""
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return [*flags, "-u"] if getattr(sys.stdout, "write_through", False) else flags
+
+
+def _complete(folder: Path, rank: int, code: int, at_start: Environment) -> None:
     """Add the exit code, and what a script that was killed could not write itself."""
     try:
         record = read_record(folder, rank)
@@ -113,6 +131,7 @@ def _complete(folder: Path, rank: int, code: int) -> None:
     record = dataclasses.replace(
         record,
         exit_code=code,
+        environment=_merged(at_start, record.environment),
         ended=datetime.now().astimezone().isoformat(timespec="seconds"),
         total_steps=total,
         steps_file=steps.name if steps.exists() else "",
@@ -123,6 +142,13 @@ def _complete(folder: Path, rank: int, code: int) -> None:
         record = dataclasses.replace(record, trace_file=trace.name)
     with contextlib.suppress(OSError):
         write_record(folder, record)
+
+
+def _merged(at_start: Environment, later: Environment) -> Environment:
+    """What the script's process saw, if it lived to tell; the code as it was at the start."""
+    fields = dict(later.fields or at_start.fields)
+    fields.update((k, v) for k, v in at_start.fields if k.startswith("git."))
+    return Environment(tuple(fields.items()))
 
 
 def _death(number: int, steps: int) -> str:

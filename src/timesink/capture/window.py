@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from timesink.capture import foreign
 from timesink.model.run import Schedule
 
 #: Steps that a compiling start may put the window off, beyond ``wait``.
@@ -61,10 +62,10 @@ class Window:
             self._advance(done)
 
     def _start(self, number: int) -> None:
-        import torch
         from torch import profiler
 
-        if torch.autograd.profiler._is_profiler_enabled:
+        foreign.watch()
+        if foreign.busy():
             self.notes.append(
                 "A profiler of the script itself was running where the window would have begun."
             )
@@ -86,6 +87,7 @@ class Window:
             p.current_action = plan(0)
             self._rss_at_start, self._began = self._rss(), time.monotonic()
             p.start()
+        foreign.step_aside_by(self._step_aside)
         self._profiler, self.state, self._steps_in = p, "open", 0
 
     def _advance(self, number: int) -> None:
@@ -150,6 +152,15 @@ class Window:
             self.notes.append(f"The profiler could not be stopped: {error}")
         self._done()
 
+    def _step_aside(self) -> None:
+        """The script starts a profiler of its own: ours ends first, with what it has."""
+        if self.open:
+            self.notes.append(
+                f"The script started its own profiler: the window ended after "
+                f"{self.recorded} steps."
+            )
+            self.close()
+
     def _in_active(self) -> bool:
         return self._steps_in >= self._schedule.warmup
 
@@ -158,6 +169,7 @@ class Window:
         self._done()
 
     def _done(self) -> None:
+        foreign.forget(self._step_aside)
         self._profiler, self.state = None, "done"
 
     def _export(self, profiler: Any) -> None:
@@ -205,9 +217,10 @@ def _synchronize() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Hide exactly two warnings: that of torch 2.10 to 2.12 about events cleared at a cycle's end,
-    and the one about a window without warm-up, which was asked for."""
-    with warnings.catch_warnings():
+    """Around what we do to our own profiler. Hides exactly two warnings: that of torch 2.10 to 2.12
+    about events cleared at a cycle's end, and the one about a window without warm-up, which was
+    asked for."""
+    with warnings.catch_warnings(), foreign.ours():
         warnings.filterwarnings("ignore", message=".*Profiler clears events at the end of each.*")
         warnings.filterwarnings("ignore", message=".*Profiler won't be using warmup.*")
         yield
