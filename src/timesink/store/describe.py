@@ -11,8 +11,8 @@ from timesink.store.notes import Notes
 from timesink.store.repair import object_end, repaired
 
 _loose = msgspec.json.Decoder()
-_PAIR = re.compile(rb'\s*,?\s*"((?:[^"\\]|\\.)*)"\s*:\s*', re.S)
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
+_PAIR = re.compile(rb'\s*,?\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*', re.S)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
 _LAST_STRING = re.compile(rb'"[^"]*"(?=\s*[,}])', re.S)
 _SCALAR = re.compile(rb"[^,}\]\s]+")
 

@@ -200,22 +200,28 @@ class _State:
         return True
 
     def _give_up(self, text: bytes, start: int, *, last: bool) -> None:
+        if last and self._find_end(text, start):
+            return
         self.lost += 1
         if b'"traceEvents"' in text:
             self._count("several-writers", start)
-        if last:
-            self._find_end(text)
         cut = last and not self.ended and text.rstrip()[-1:] not in (b"}", b"]")
         self._count("truncated" if cut else "unreadable-event", start)
 
-    def _find_end(self, text: bytes) -> None:
-        """The list's end behind an event that cannot be read: what follows must be the keys that
-        stand behind it. (A closing brace alone may be the event's own.)"""
+    def _find_end(self, text: bytes, start: int) -> bool:
+        """Look for the list's end behind an event whose quotes do not pair: what follows must be
+        the keys that stand behind the list. (A closing brace alone may be the event's own, unless
+        the event is whole without it.) True when the event could be mended, its end being known.
+        """
         for match in list(_LIST_END.finditer(text))[-_ENDS:]:
             rest = text[match.end() :]
-            if not rest.strip() or _is_tail(rest.strip()):
-                self.ended, self.rest = True, rest
-                return
+            alone = rest.strip() == b"}"
+            if alone or not rest.strip() or _is_tail(rest.strip()):
+                mended = self._event(text[: match.start() + 1], start)
+                if mended or not alone:
+                    self.ended, self.rest = True, rest
+                    return mended
+        return False
 
     def _closes(self, rest: bytes, at: int, *, last: bool) -> bool:
         """Whether the list of events ends here, or another document begins."""

@@ -24,7 +24,8 @@ def work(data: bytes, offset: int, key: bytes) -> Columns:
     try:
         out = decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _salvaged(salvage(data, offset, key))
+        saved = salvage(data, offset, key)
+        data, out = b",".join(saved.events), _salvaged(saved)
     if offset < _DUPLICATES_WITHIN:
         _say_duplicates(data, out)
     return out
