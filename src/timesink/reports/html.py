@@ -17,9 +17,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from timesink.model.report import Report
+from timesink.model.timeline import Timeline
 from timesink.reports import units
 from timesink.reports.cells import cell
-from timesink.reports.document import Section, Table
+from timesink.reports.document import Document, Section, Table
 from timesink.reports.pack import pack
 from timesink.reports.palette import COLOURS, slug
 from timesink.reports.sections import build
@@ -47,16 +48,21 @@ class Cell:
 
 def to_html(report: Report) -> str:
     """One self-contained page: no request leaves it, no script but ours runs in it."""
+    return document_to_html(build(report), report.timeline)
+
+
+def document_to_html(document: Document, timeline: Timeline | None = None) -> str:
+    """Any document as one self-contained page."""
     scripts = (_asset("page.js"), _timeline_script())
-    shown = report.timeline is not None and bool(report.timeline.lanes)
+    shown = timeline is not None and bool(timeline.lanes)
     page = _environment().get_template("page.html")
     return page.render(
-        document=build(report),
+        document=document,
         style=Markup(_colours() + _asset("page.css")),
         scripts=[Markup(script) for script in scripts],
         hashes=Markup(" ".join(map(_hash, scripts))),
-        timeline=report.timeline,
-        data=Markup(pack(report.timeline)) if report.timeline and shown else "",
+        timeline=timeline,
+        data=Markup(pack(timeline)) if timeline and shown else "",
         max_rows=MAX_ROWS,
     )
 

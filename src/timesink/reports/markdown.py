@@ -10,6 +10,7 @@ from timesink.reports.cells import cell
 from timesink.reports.document import (
     Bar,
     Block,
+    Document,
     FindingBlock,
     Items,
     Paragraph,
@@ -23,7 +24,11 @@ _NAME = 100
 
 def to_markdown(report: Report) -> str:
     """All sections that are not pictures."""
-    document = build(report)
+    return document_to_markdown(build(report))
+
+
+def document_to_markdown(document: Document) -> str:
+    """Any document, without its pictures and its environment."""
     lines = [f"# {_escape(document.title)}", ""]
     if document.subtitle:
         lines += [_escape(document.subtitle), ""]

@@ -15,6 +15,7 @@ from timesink.reports.document import (
     Bar,
     Block,
     Chart,
+    Document,
     FindingBlock,
     Items,
     Paragraph,
@@ -39,8 +40,11 @@ _SPARE = (
 
 def print_report(report: Report, console: Console | None = None, *, verbose: bool = False) -> None:
     """Print everything a person wants first; ``verbose`` prints the rest and longer tables."""
-    console = console or Console()
-    document = build(report)
+    print_document(build(report), console or Console(), verbose=verbose)
+
+
+def print_document(document: Document, console: Console, *, verbose: bool = False) -> None:
+    """Print any document; ``detail`` sections and long tables only where ``verbose``."""
     console.print(_text(document.title, console, "bold"), highlight=False)
     if document.subtitle:
         console.print(_text(document.subtitle, console, "dim"), highlight=False)
