@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import importlib
 import os
 import signal
 import sys
@@ -27,6 +28,9 @@ def main() -> None:
     options = RunOptions.load(os.environ.pop(VARIABLE))
     _die_with_parent()
     session = QuickSession(options) if options.quick else Session(options)
+    if options.extension and isinstance(session, Session):
+        module, _, function = options.extension.partition(":")
+        getattr(importlib.import_module(module), function)(session, options.extension_data)
     after_import("torch", session.torch_imported)
     session.start()
     pid = os.getpid()

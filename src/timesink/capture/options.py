@@ -24,7 +24,8 @@ class RunOptions:
     """``script`` is a path, or a module's name where ``module``; ``argv`` its own arguments.
 
     ``window``: whether this rank records a profiler window. ``quick``: the whole run is profiled
-    for ``timesink quick`` instead of a window.
+    for ``timesink quick`` instead of a window. ``extension``: "module:function", called in the
+    child before the script with its :class:`Session` and ``extension_data`` (experiments use it).
     """
 
     script: str
@@ -36,6 +37,8 @@ class RunOptions:
     world_size: int = 1
     window: bool = True
     quick: bool = False
+    extension: str = ""
+    extension_data: str = ""
 
     @staticmethod
     def make(

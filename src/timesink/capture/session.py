@@ -7,6 +7,7 @@ import dataclasses
 import os
 import sys
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,9 @@ class Session:
         self._begun = False
         self._window_written = False
         self._finished = False
+        #: Extensions: called after each step that was logged, and once when the script has ended.
+        self.on_step: list[Callable[[], None]] = []
+        self.on_finish: list[Callable[[], None]] = []
         self.window: Window | None = None
         if options.window:
             trace = self.folder / f"rank{options.rank}.trace.json.gz"
@@ -116,6 +120,8 @@ class Session:
             if self._log is not None:
                 self._log.append(row)
         self._boundary(self.steps, rows[-1].wall_ns, compiled)
+        for call in self.on_step:
+            call()
 
     def _boundary(self, done: int, wall: int, compiled: bool) -> None:
         window = self.window
@@ -177,6 +183,8 @@ class Session:
                 self._log.append(row)
         if self.window is not None and self.window.open:
             self.window.close()
+        for call in self.on_finish:
+            call()
         self._write(ended=True)
 
     def _write(self, *, ended: bool) -> None:

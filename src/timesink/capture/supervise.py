@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -47,6 +47,45 @@ class Outcome:
 
 def run_child(options: RunOptions) -> Outcome:
     """Run the script in a child until it ends, and complete its record."""
+    _begin(options)
+    child = _start(options, {})
+    with _forwarding(child):
+        found = environment()  # as it is when the script starts, whatever becomes of it
+        code = child.wait()
+    return _end(options, code, found)
+
+
+def run_detached(
+    options: RunOptions, *, variables: Mapping[str, str], log: Path, seconds: float
+) -> Outcome:
+    """Run the script out of sight: its output goes to ``log``, it has no terminal, and it and
+    everything it started is killed after ``seconds`` or when this function is left by an exception
+    (Ctrl-C). ``variables`` are added to its environment. Raises ``TimeoutError``."""
+    _begin(options)
+    with log.open("wb") as output:
+        child = _start(
+            options, variables, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            found = environment()
+            code = child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"It had not ended after {seconds:.0f} s.") from None
+        finally:
+            _kill_group(child)
+    return _end(options, code, found)
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    """End the child and what it left behind (workers of a loader, say)."""
+    with contextlib.suppress(OSError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _begin(options: RunOptions) -> None:
+    """Write the record of a run that is about to start."""
     folder = Path(options.folder)
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     record = RunRecord(
@@ -67,13 +106,21 @@ def run_child(options: RunOptions) -> Outcome:
             f"Nothing can be written to the run folder {folder}: {reason}.",
             "Choose another with --out.",
         ) from error
-    child = subprocess.Popen(
+
+
+def _start(
+    options: RunOptions, variables: Mapping[str, str], **how: Any
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
         [sys.executable, *_interpreter_flags(), "-c", _START, str(Path(__file__).parents[2])],
-        env={**os.environ, VARIABLE: options.dump()},
+        env={**os.environ, **variables, VARIABLE: options.dump()},
+        **how,
     )
-    with _forwarding(child):
-        found = environment()  # as it is when the script starts, whatever becomes of it
-        code = child.wait()
+
+
+def _end(options: RunOptions, code: int, found: Environment) -> Outcome:
+    """Complete the record of a script that has ended."""
+    folder = Path(options.folder)
     _complete(folder, options.rank, code, found)
     return Outcome(folder, code, -code if code < 0 else None)
 

@@ -1,0 +1,1 @@
+"""Changes tried on unmodified scripts, measured against themselves, with a record."""

@@ -1,0 +1,52 @@
+"""Runs an experiment to its end: plan, process, record; again and again. Everything that a process
+showed is on disk before the next one starts."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from timesink.errors import BadUsage
+from timesink.experiments import ledger
+from timesink.experiments.plan import Job, judged, next_job
+from timesink.experiments.process import CACHE, run_process
+from timesink.model.experiments import Experiment
+
+#: Told before each process: the experiment so far and what comes next.
+Watcher = Callable[[Experiment, Job], None]
+
+
+def run_experiment(e: Experiment, folder: Path, watch: Watcher | None = None) -> Experiment:
+    """Go on from wherever ``e`` is. Interrupted (Ctrl-C), it is recorded as such and the exception
+    goes on; a script that fails unchanged raises ``BadUsage``."""
+    ledger.save(e, folder)
+    try:
+        while (job := next_job(e)) is not None:
+            if watch is not None:
+                watch(e, job)
+            began = time.monotonic()
+            observation = run_process(e, job, folder)
+            spent = e.spent_s + time.monotonic() - began
+            e = judged(replace(e, observations=(*e.observations, observation), spent_s=spent))
+            ledger.save(e, folder)
+            if job.arm == "A" and observation.error:
+                raise BadUsage(
+                    f"The script itself fails, without any change: {observation.error}.",
+                    f"Its output is in {folder / observation.name / 'output.txt'}.",
+                )
+    except BaseException:
+        _record(replace(e, status="interrupted"), folder)
+        raise
+    shutil.rmtree(folder / CACHE, ignore_errors=True)
+    return _record(replace(e, status="done"), folder)
+
+
+def _record(e: Experiment, folder: Path) -> Experiment:
+    with contextlib.suppress(OSError):
+        ledger.save(e, folder)
+        ledger.append(e, folder.parent)
+    return e
