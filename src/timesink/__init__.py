@@ -14,15 +14,17 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from timesink.api import analyze, read_trace
     from timesink.capture.library import profile, trace_handler
+    from timesink.reproducibility.seeding import seed_everything
 
 _HOME = {
     "analyze": "timesink.api",
     "read_trace": "timesink.api",
     "profile": "timesink.capture.library",
     "trace_handler": "timesink.capture.library",
+    "seed_everything": "timesink.reproducibility.seeding",
 }
 
-__all__ = ["__version__", "analyze", "profile", "read_trace", "trace_handler"]
+__all__ = ["__version__", "analyze", "profile", "read_trace", "seed_everything", "trace_handler"]
 
 
 def __getattr__(name: str) -> Any:
