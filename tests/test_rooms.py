@@ -22,6 +22,10 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "store": ({"model", "errors", "store"}, {"polars", "numpy", "msgspec", "isal"}),
     "analyses": ({"model", "errors", "store.schema", "analyses"}, {"polars", "numpy", "msgspec"}),
     "diagnoses": ({"model", "errors", "diagnoses"}, set()),
+    "experiments": (
+        {"model", "errors", "reproducibility", "capture", "experiments"},
+        {"numpy", "torch"},
+    ),
     "reports": ({"model", "errors", "reports"}, {"rich", "jinja2", "markupsafe"}),
     "cli": ({"api", "model", "errors", "reports", "cli"}, {"typer", "click", "rich"}),
 }

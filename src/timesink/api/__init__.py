@@ -9,6 +9,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from timesink.api.experiments import (
+    begin,
+    change,
+    checked,
+    experiment_json,
+    explained_page,
+    history,
+    history_json,
+    load_experiment,
+    print_document,
+    print_history,
+    run_experiment,
+    two_commands,
+)
 from timesink.api.load import (
     Progress,
     analyze,
@@ -40,11 +54,21 @@ __all__ = [
     "Quick",
     "RunOutcome",
     "analyze",
+    "begin",
+    "change",
+    "checked",
     "default_page",
+    "experiment_json",
+    "explained_page",
     "find_trace",
+    "history",
+    "history_json",
     "is_launcher",
     "launch",
+    "load_experiment",
     "operator_table",
+    "print_document",
+    "print_history",
     "print_quick",
     "print_report",
     "print_table",
@@ -55,12 +79,14 @@ __all__ = [
     "report_html_fragment",
     "report_run",
     "run",
+    "run_experiment",
     "serve_perfetto",
     "table_json",
     "to_html",
     "to_html_fragment",
     "to_json",
     "to_markdown",
+    "two_commands",
     "write_reports",
 ]
 

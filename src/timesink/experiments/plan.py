@@ -21,6 +21,7 @@ from timesink.model.experiments import (
 )
 
 _LEAST, _MOST = 24, 400  #: timed steps of one process
+_ARMS: tuple[Arm, ...] = ("A", "B")
 _EXTRA = 8  #: for the warm-up
 #: Beyond it, an interval that holds 1 says nothing: too noisy.
 _TELLS_NOTHING = 0.05
@@ -37,19 +38,19 @@ class Job:
 def next_job(e: Experiment) -> Job | None:
     """Checks, then pairs until the answer is precise enough or the budget is spent, then one
     profiled run of each arm. None: there is nothing left to do."""
-    for arm in ("A", "B"):
+    for arm in _ARMS:
         checks = e.of(arm, "check")
         if not checks:
             return Job(arm, "check")
         if checks[-1].error or unapplied(e):
             return None
-    if any(o.error for o in e.observations):
+    if any(o.error and o.purpose != "profile" for o in e.observations):
         return None
     timed = len(e.of("A", "timed")) + len(e.of("B", "timed"))
     if timed % 2 or _another_pair(e):
         return Job(order(e.design.seed, timed // 2)[timed % 2], "timed")
     if e.design.profile:
-        for arm in ("A", "B"):
+        for arm in _ARMS:
             if not e.of(arm, "profile"):
                 return Job(arm, "profile")
     return None
@@ -131,7 +132,8 @@ def judged(e: Experiment) -> Experiment:
 
 
 def _speed(e: Experiment) -> Speed | None:
-    broken = next((o for o in e.observations if o.arm == "B" and o.error), None)
+    measured = (*e.of("B", "check"), *e.of("B", "timed"))
+    broken = next((o for o in measured if o.error), None)
     if broken is not None:
         return Speed("failed", f"The changed script failed: {broken.error}")
     if unapplied(e):

@@ -8,7 +8,7 @@ from timesink.model.owners import Owner
 from timesink.model.results import MemoryCurve
 from timesink.model.run import LightSteps
 from timesink.model.steps import Breakdown
-from timesink.reports.document import Chart, Series
+from timesink.reports.document import Chart, Distribution, Series
 
 #: More steps than this are thinned by taking the slowest of each bin: outliers stay visible.
 POINTS = 1200
@@ -74,3 +74,12 @@ def memory_chart(m: MemoryCurve, origin: int) -> Chart:
     if any(m.reserved):
         series.append(Series("reserved", tuple(map(float, m.reserved))))
     return Chart(f"memory {m.device}", "line", x, tuple(series), "bytes", "ms into the window")
+
+
+def distribution_chart(d: Distribution) -> Chart:
+    """A distribution as a line chart: x in ms where it is of times."""
+    scale = 1e6 if d.unit == "time" else 1.0
+    x = tuple(edge / scale for edge in d.edges)
+    series = tuple(Series(s.label, (*s.values, 0.0)) for s in d.series)
+    label = "ms" if d.unit == "time" else ""
+    return Chart(d.name, "line", x, series, "share", label, (), d.beyond)

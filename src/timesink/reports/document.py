@@ -84,6 +84,18 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class Distribution:
+    """How often which value was seen: ``edges`` of equal bins, and per series the share 0..1 of
+    its values in each bin (one fewer than edges). ``beyond``: what lies above the last edge."""
+
+    name: str
+    edges: tuple[float, ...]
+    series: tuple[Series, ...]
+    unit: Kind = "time"
+    beyond: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FindingBlock:
     """A finding, ready to print. ``command`` is the line to type, "" where there is none."""
 
@@ -105,11 +117,18 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """Lines to copy: a command or a piece of code or of a diff."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class TimelineBlock:
     """The place of the built-in timeline (HTML only)."""
 
 
-Block = Paragraph | Bar | Table | Chart | FindingBlock | Items | TimelineBlock
+Block = Paragraph | Bar | Table | Chart | Distribution | FindingBlock | Items | TimelineBlock | Code
 
 
 @dataclass(frozen=True, slots=True)

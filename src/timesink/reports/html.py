@@ -20,6 +20,7 @@ from timesink.model.report import Report
 from timesink.model.timeline import Timeline
 from timesink.reports import units
 from timesink.reports.cells import cell
+from timesink.reports.charts import distribution_chart
 from timesink.reports.document import Document, Section, Table
 from timesink.reports.pack import pack
 from timesink.reports.palette import COLOURS, slug
@@ -91,6 +92,7 @@ def _environment() -> Environment:
         "cell": cell,
         "cells": _cells,
         "draw": draw,
+        "chart": distribution_chart,
         "kind": lambda block: type(block).__name__,
         "long": _long,
         "share": units.share,

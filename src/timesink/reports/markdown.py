@@ -10,6 +10,8 @@ from timesink.reports.cells import cell
 from timesink.reports.document import (
     Bar,
     Block,
+    Code,
+    Distribution,
     Document,
     FindingBlock,
     Items,
@@ -17,6 +19,7 @@ from timesink.reports.document import (
     Table,
 )
 from timesink.reports.sections import build
+from timesink.reports.sparks import sparks
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _NAME = 100
@@ -61,9 +64,19 @@ def _block(block: Block) -> list[str]:
         return _table(block)
     if isinstance(block, FindingBlock):
         return _finding(block)
+    if isinstance(block, Distribution):
+        return _fenced("\n".join(sparks(block)))
+    if isinstance(block, Code):
+        return _fenced(block.text)
     if isinstance(block, Items):
         return [*(f"- {_escape(i)}" for i in block.items), ""]
     return []
+
+
+def _fenced(text: str) -> list[str]:
+    fence = "`" * 3
+    lines = [units.clean(line).replace("`", "'") for line in text.split("\n")]
+    return [fence, *lines, fence, ""]
 
 
 def _table(table: Table) -> list[str]:
@@ -88,8 +101,7 @@ def _finding(block: FindingBlock) -> list[str]:
         "",
     ]
     if block.command:
-        fence = "`" * 3
-        lines += [fence, units.clean(block.command).replace("`", "'"), fence, ""]
+        lines += _fenced(block.command)
     if block.caveat:
         lines += [f"*{_escape(block.caveat)}*", ""]
     return lines

@@ -22,6 +22,8 @@ COLOURS: dict[str, tuple[str, str]] = {
     "forward": ("#0072b2", "#4aa8e0"),
     "backward": ("#4a90c2", "#8cc8ef"),
     "allocated": ("#0072b2", "#4aa8e0"),
+    "before": ("#d55e00", "#ff8a3d"),
+    "after": ("#0072b2", "#4aa8e0"),
     "reserved": ("#d55e00", "#ff8a3d"),
 }
 

@@ -15,6 +15,8 @@ from timesink.reports.document import (
     Bar,
     Block,
     Chart,
+    Code,
+    Distribution,
     Document,
     FindingBlock,
     Items,
@@ -25,6 +27,7 @@ from timesink.reports.document import (
 )
 from timesink.reports.palette import TERMINAL
 from timesink.reports.sections import build
+from timesink.reports.sparks import sparks
 
 _MARGIN = 2
 _NAME_MIN = 24
@@ -79,6 +82,13 @@ def _block(block: Block, console: Console, verbose: bool) -> None:
         print_table(block, console, None if verbose else block.brief)
     elif isinstance(block, FindingBlock):
         _finding(block, console)
+    elif isinstance(block, Distribution):
+        for line in sparks(block) if _unicode(console) else ():
+            console.print(_text(line, console), highlight=False, soft_wrap=True)
+    elif isinstance(block, Code):
+        for line in block.text.splitlines():
+            code = Text.assemble("    ", _text(line, console, "green"))
+            console.print(code, highlight=False, soft_wrap=True)
     elif isinstance(block, Items):
         for item in block.items:
             _hanging("- ", item, console)
