@@ -84,7 +84,7 @@ def _cublas(torch: Any) -> Iterator[Dial]:
 
 def _inductor(torch: Any) -> Iterator[Dial]:
     """torch from 2.10 on turns this with the algorithms; earlier ones read it when imported."""
-    config = sys.modules.get("torch._inductor.config")
+    config: Any = sys.modules.get("torch._inductor.config")
     name = "torch.compile (inductor deterministic)"
     if config is not None and hasattr(config, "deterministic"):
         config.deterministic = True
@@ -97,8 +97,8 @@ def _inductor(torch: Any) -> Iterator[Dial]:
 
 
 def _readings(torch: Any, skip: int) -> Iterator[Dial]:
-    """All but the first ``skip``, which were set. What is left alone: it does not differ between runs of one machine unless someone turns it,
-    but the numbers depend on it."""
+    """What is left alone, without the first ``skip``, which were set: the same in each run of one
+    program on one machine, but the numbers depend on it."""
     readings: dict[str, Callable[[], Any]] = {
         "torch.use_deterministic_algorithms": torch.are_deterministic_algorithms_enabled,
         "cudnn.deterministic": lambda: torch.backends.cudnn.deterministic,
