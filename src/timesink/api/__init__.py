@@ -46,6 +46,7 @@ from timesink.api.render import (
 )
 from timesink.api.runs import Quick, RunOutcome, is_launcher, launch, quick, run
 from timesink.api.tables import OperatorTable, operator_table
+from timesink.api.tune import tune, tuning_json, tuning_page
 from timesink.model.report import Report
 
 __all__ = [
@@ -86,6 +87,9 @@ __all__ = [
     "to_html_fragment",
     "to_json",
     "to_markdown",
+    "tune",
+    "tuning_json",
+    "tuning_page",
     "two_commands",
     "write_reports",
 ]

@@ -46,7 +46,7 @@ class Orders:
     patch: str
     seed: int
     steps: int
-    least_steps: int = 20
+    least_steps: int = 12
     most_steps: int = 400
     seconds: float = 3.0
     check: bool = False

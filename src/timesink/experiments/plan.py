@@ -20,9 +20,9 @@ from timesink.model.experiments import (
     Speed,
 )
 
-_LEAST, _MOST = 24, 400  #: timed steps of one process
+_LEAST, _MOST = 8, 400  #: timed steps of one process
 _ARMS: tuple[Arm, ...] = ("A", "B")
-_EXTRA = 8  #: for the warm-up
+_EXTRA = 2  #: for the warm-up
 #: Beyond it, an interval that holds 1 says nothing: too noisy.
 _TELLS_NOTHING = 0.05
 
@@ -131,7 +131,7 @@ def judged(e: Experiment) -> Experiment:
     return replace(e, speed=_speed(e), equivalence=same)
 
 
-def _speed(e: Experiment) -> Speed | None:
+def _speed(e: Experiment) -> Speed:
     measured = (*e.of("B", "check"), *e.of("B", "timed"))
     broken = next((o for o in measured if o.error), None)
     if broken is not None:
@@ -140,22 +140,27 @@ def _speed(e: Experiment) -> Speed | None:
         return Speed("not applied", unapplied(e))
     pairs, measure = timed_pairs(e), e.design.change.measure
     if not pairs:
-        return None
+        return Speed("too noisy", _too_few(e))
     found = _ratio(e)
     own = stats.itself([b for o in e.of("A", "timed") if (b := blocks(o, measure))], e.design.seed)
     before = median([value(a, measure) for a, _ in pairs])
     after = median([value(b, measure) for _, b in pairs])
-    outcome, text = verdict(found, e.design)
+    outcome, text = verdict(found, e.design) if found else ("too noisy", _too_few(e))
     return Speed(outcome, text, found, own, len(pairs), before, after)
 
 
-def verdict(found: Interval | None, design: Design) -> tuple[Outcome, str]:
+def _too_few(e: Experiment) -> str:
+    """Why there is no number yet, and what one would take."""
+    longest = max((o.seconds for o in e.observations), default=0.0)
+    need = math.ceil(10 * longest / 60)
+    return (
+        f"not measured: a run takes {longest:.0f} s, so the budget of {e.design.budget_s:.0f} s is "
+        f"spent before two of each can be compared. Use --budget {need}m, or fewer --steps."
+    )
+
+
+def verdict(found: Interval, design: Design) -> tuple[Outcome, str]:
     """One of: faster, slower, no difference found, too noisy; with the numbers."""
-    if found is None:
-        return "too noisy", (
-            "Too few processes ran to say anything: give it more time (--budget) or fewer steps "
-            "(--seconds)."
-        )
     per = " per sample" if design.change.numerics == "training" else ""
     if found.low > 1:
         return "faster", f"{times(found.estimate)} faster{per} {span(found.low, found.high)}"

@@ -190,3 +190,22 @@ class Experiment:
     def of(self, arm: Arm, purpose: Purpose) -> tuple[Observation, ...]:
         """The processes of one arm and purpose, in the order they ran."""
         return tuple(o for o in self.observations if o.arm == arm and o.purpose == purpose)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What ``tune`` did: the verdict of the first profiled run, every experiment in order, what was
+    kept, and the experiment of everything kept against the unchanged script (the last one, where a
+    single change was kept). ``by_hand``: findings that only the user can act on."""
+
+    name: str
+    started: str
+    command: Command
+    headline: str
+    tries: tuple[Experiment, ...] = ()
+    kept: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    final: Experiment | None = None
+    by_hand: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+    schema_version: int = 1

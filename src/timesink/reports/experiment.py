@@ -32,8 +32,8 @@ def build(e: Experiment, why: Sequence[Section] = ()) -> Document:
     """The whole document; ``why`` are the sections of the comparison of the profiled runs."""
     made = [
         _verdict(e),
-        _numbers(e),
-        _distribution(e),
+        numbers(e),
+        distribution(e),
         _sameness(e),
         _permanent(e),
         *why,
@@ -108,7 +108,8 @@ def _break_even(e: Experiment) -> str:
     return f"{text}: saved again after {spent / saved:,.0f} steps."
 
 
-def _numbers(e: Experiment) -> Section | None:
+def numbers(e: Experiment) -> Section | None:
+    """Step times and peak memory, before and after."""
     before, after = e.of("A", "timed"), e.of("B", "timed")
     if not before or not after:
         return None
@@ -168,7 +169,8 @@ def _span(i: Interval) -> str:
     return f"[{i.low:.3f}, {i.high:.3f}]"
 
 
-def _distribution(e: Experiment) -> Section | None:
+def distribution(e: Experiment) -> Section | None:
+    """How long the steps of both arms took."""
     before = sorted(ns for o in e.of("A", "timed") for ns in o.step_ns)
     after = sorted(ns for o in e.of("B", "timed") for ns in o.step_ns)
     if not before or not after:

@@ -1,0 +1,155 @@
+"""``timesink tune``: measure, try what the findings name, keep what helps, prove the whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from timesink.api.experiments import Watcher, begin, change, explained_page, run_experiment
+from timesink.errors import BadUsage, TimesinkError
+from timesink.model.experiments import Change, Design, Experiment, Tuning
+
+if TYPE_CHECKING:
+    from timesink.model.report import Report
+    from timesink.reports.document import Document
+
+#: Time kept for the final proof, in shares of the whole budget.
+_FINAL = 0.25
+
+
+def tune(
+    design: Design,
+    out: Path,
+    *,
+    extra: tuple[str, ...] = (),
+    name: str | None = None,
+    watch: Watcher | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Tuning:
+    """Tune the script of ``design.before`` within ``design.budget_s``; what was found is recorded
+    in ``out/NAME/tune.json`` after every experiment."""
+    from timesink.experiments.tune import by_hand, candidates, keeps
+
+    deadline = time.monotonic() + design.budget_s
+    first, folder = begin(replace(design, change=Change("measured")), out, name or _name(design))
+    report = _measured(first, folder)
+    design = replace(first.design, budget_s=design.budget_s)
+    tuning = Tuning(
+        folder.name, first.started, design.before, report.diagnosis.verdict.headline,
+        by_hand=by_hand(report.diagnosis.findings),
+    )  # fmt: skip
+    say(tuning.headline)
+    findings, seen = report.diagnosis.findings, list[str]()
+    while todo := candidates(findings, extra, seen):
+        left = deadline - time.monotonic() - _FINAL * design.budget_s
+        if left <= 0:
+            tuning = replace(tuning, untried=todo)
+            break
+        seen.append(todo[0])
+        e = _tried(design, todo[0], tuning.kept, left / len(todo), folder, watch)
+        tuning = replace(tuning, tries=(*tuning.tries, e))
+        if keeps(e):
+            tuning = replace(tuning, kept=(*tuning.kept, todo[0]))
+            after = _profiled(e, folder)
+            findings = after.diagnosis.findings if after is not None else findings
+        _save(tuning, folder)
+    return _proved(tuning, design, deadline - time.monotonic(), folder, watch)
+
+
+def _name(design: Design) -> str:
+    from timesink.capture.folder import default_name
+
+    script = design.before.words[0]
+    stem = script.rsplit(".", 1)[-1] if design.before.module else script
+    return f"tune-{default_name(stem)}"
+
+
+def _measured(e: Experiment, folder: Path) -> Report:
+    """One check run and one profiled run of the unchanged script."""
+    from timesink.experiments.plan import Job
+    from timesink.experiments.process import run_process
+
+    check = run_process(e, Job("A", "check"), folder)
+    if check.error:
+        raise BadUsage(
+            f"The script itself fails, without any change: {check.error}.",
+            f"Its output is in {folder / check.name / 'output.txt'}.",
+        )
+    e = replace(e, observations=(check,))
+    return _report(folder, run_process(e, Job("A", "profile"), folder).name)
+
+
+def _report(folder: Path, name: str) -> Report:
+    from timesink.api.load import report
+
+    return report(folder / name, cache=False)
+
+
+def _profiled(e: Experiment, folder: Path) -> Report | None:
+    """A profiled run of a candidate that helped: what holds it up now?"""
+    from timesink.experiments.plan import Job
+    from timesink.experiments.process import run_process
+
+    try:
+        return _report(folder / e.name, run_process(e, Job("B", "profile"), folder / e.name).name)
+    except TimesinkError:
+        return None
+
+
+def _tried(
+    design: Design, text: str, kept: tuple[str, ...], budget: float, folder: Path,
+    watch: Watcher | None,
+) -> Experiment:  # fmt: skip
+    own = replace(design, change=change([text]), base=kept, budget_s=budget, profile=False)
+    e, place = begin(own, folder, text.replace("/", "-").replace(":", "-").replace("×", "x"))
+    e = run_experiment(e, place, watch)
+    explained_page(e, place)
+    return e
+
+
+def _proved(
+    tuning: Tuning, design: Design, left: float, folder: Path, watch: Watcher | None
+) -> Tuning:
+    """Everything kept against the unchanged script, with both profiles."""
+    if tuning.kept:
+        whole = change(tuning.kept)
+        budget = max(left, 60.0)
+        e, place = begin(replace(design, change=whole, base=(), budget_s=budget), folder, "final")
+        e = run_experiment(e, place, watch)
+        explained_page(e, place)
+        tuning = replace(tuning, final=e, code=whole.code)
+    _save(tuning, folder)
+    return tuning
+
+
+def _save(tuning: Tuning, folder: Path) -> None:
+    import json
+
+    from timesink.capture.folder import write_atomic
+
+    text = json.dumps(dataclasses.asdict(tuning), ensure_ascii=False)
+    write_atomic(folder / "tune.json", text.encode("utf-8", "backslashreplace"))
+
+
+def tuning_page(tuning: Tuning, folder: Path) -> Document:
+    """Write tune.html and tune.md; returns the page."""
+    from timesink.capture.folder import write_atomic
+    from timesink.reports.html import document_to_html
+    from timesink.reports.markdown import document_to_markdown
+    from timesink.reports.tune import build
+
+    page = build(tuning)
+    write_atomic(folder / "tune.html", document_to_html(page).encode("utf-8", "replace"))
+    write_atomic(folder / "tune.md", document_to_markdown(page).encode("utf-8", "replace"))
+    return page
+
+
+def tuning_json(tuning: Tuning) -> bytes:
+    """The whole record as JSON with a ``schema_version``."""
+    from timesink.reports.json_ import dump
+
+    return dump({k: v for k, v in dataclasses.asdict(tuning).items() if k != "schema_version"})
