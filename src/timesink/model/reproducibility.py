@@ -50,3 +50,103 @@ class SeedRecord:
         head = f"seed {self.seed}" + (", deterministic algorithms" if self.deterministic else "")
         remains = [f"  remains: {r}" for r in self.remains]
         return "\n".join([head, *(f"  {d}" for d in self.dials), *remains])
+
+
+#: What is compared of one step, in the order in which a step makes it: "generators" before it,
+#: "inputs", "loss", "gradients", "parameters" and "optimizer" after it.
+SECTIONS = ("generators", "inputs", "loss", "gradients", "parameters", "optimizer")
+
+
+@dataclass(frozen=True, slots=True)
+class StepPrints:
+    """The fingerprints of one step: (section, path, fingerprint), as recorded."""
+
+    step: int
+    entries: tuple[tuple[str, str, str], ...] = ()
+
+    def of(self, section: str) -> dict[str, str]:
+        """Path → fingerprint of one section."""
+        return {path: text for s, path, text in self.entries if s == section}
+
+
+@dataclass(frozen=True, slots=True)
+class StepDifference:
+    """The first step in which two runs differ, with every section and path that does.
+
+    ``where``: (section, path), in the order of a step, so the first is the cause's. A path that
+    one run lacks differs. ``ended``: one run has no such step at all.
+    """
+
+    step: int
+    where: tuple[tuple[str, str], ...] = ()
+    ended: bool = False
+
+    @property
+    def section(self) -> str:
+        """The earliest section that differs ("" if one run just ended earlier)."""
+        return self.where[0][0] if self.where else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCall:
+    """One operator as called: the fingerprints of all it was given and all it made.
+
+    ``inputs`` and ``outputs``: (name of the argument, fingerprint; plain values are readable).
+    ``module``: qualified name, "" outside modules. ``line``: "file:number (function)" of the
+    user's code; in the backward pass that of the forward operator, and ``backward`` is true.
+    ``generator``: "" if no random numbers are drawn, else whose: "default cpu", "own cpu".
+    ``unwritten``: names of inputs in memory that ``torch.empty`` and the like gave out, with the
+    line that did; nothing or only a part of it was written since.
+    """
+
+    step: int
+    index: int
+    name: str
+    module: str = ""
+    line: str = ""
+    inputs: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
+    backward: bool = False
+    device: str = "cpu"
+    generator: str = ""
+    generator_seed: int = 0
+    generator_state: str = ""
+    unwritten: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRecord:
+    """Every operator of a window of steps in one process, and what the causes are judged by."""
+
+    calls: tuple[OperatorCall, ...] = ()
+    pid: int = 0
+    clock: float = 0.0  #: seconds since 1970 when the record began
+    threads: int = 0
+    deterministic: bool = False
+    hash_seed: str = ""  #: PYTHONHASHSEED, "" if random
+    truncated: bool = False
+
+
+Cause = Literal[
+    "generator", "kernel", "threads", "uninitialised", "clock", "process id", "data", "order",
+    "number",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDifference:
+    """The first operator in which two records part, and why.
+
+    ``a`` and ``b``: the call in either run (None: that run made no such call). ``names``: the
+    inputs that differ, none if only the outputs do. ``cause``, ``text``: one sentence; ``dial``:
+    what fixes it ("seed", "deterministic", "threads", "PYTHONHASHSEED", "" if only the program
+    can); ``advice``: one sentence.
+    """
+
+    a: OperatorCall | None
+    b: OperatorCall | None
+    names: tuple[str, ...]
+    cause: Cause
+    text: str
+    dial: str = ""
+    advice: str = ""

@@ -101,12 +101,18 @@ def _rank_dial(per_rank: bool, rank: int) -> Iterator[Dial]:
         yield Dial("rank", "as it was", str(_rank()), "every rank has the same seed")
 
 
+def hash_seed() -> str:
+    """What the hash of text was fixed to when this interpreter started; "" if it is random."""
+    if not sys.flags.hash_randomization:
+        return "0"
+    value = _started_with("PYTHONHASHSEED")
+    return value if value.isdigit() else ""
+
+
 def _hash_dial() -> Dial:
     """The hash of text is fixed when the interpreter starts and cannot be changed after."""
-    if not sys.flags.hash_randomization:
-        return Dial("PYTHONHASHSEED", "as it was", "0", "the interpreter was started with it")
-    value = _started_with("PYTHONHASHSEED")
-    if value.isdigit():
+    value = hash_seed()
+    if value:
         return Dial("PYTHONHASHSEED", "as it was", value, "the interpreter was started with it")
     why = "the order of sets of text differs between runs; only a new interpreter can fix it"
     if os.environ.get("PYTHONHASHSEED", "").isdigit():

@@ -1,0 +1,78 @@
+"""Where two runs part: the first step, and in it the first operator, with its cause.
+
+Pure functions of two records. An operator is where runs part if its outputs differ while
+everything before it agreed: with equal inputs it is the cause itself, with different ones they
+came from outside of torch's operators (data, numbers, random draws of Python or NumPy). An operator
+whose outputs agree although its inputs do not (a buffer that is overwritten) is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from timesink.model.reproducibility import (
+    SECTIONS,
+    OperatorCall,
+    OperatorDifference,
+    OperatorRecord,
+    StepDifference,
+    StepPrints,
+)
+from timesink.reproducibility import causes
+
+
+def first_step(a: Sequence[StepPrints], b: Sequence[StepPrints]) -> StepDifference | None:
+    """The first step that differs, or None if all agree and there are as many of them."""
+    for x, y in zip_longest(a, b):
+        if x is None or y is None:
+            return StepDifference((x or y).step, ended=True)
+        where = tuple(_sections(x, y))
+        if where:
+            return StepDifference(x.step, where)
+    return None
+
+
+def _sections(x: StepPrints, y: StepPrints) -> list[tuple[str, str]]:
+    """(section, path) of all that differs, in the order in which a step makes it."""
+    names = dict.fromkeys(s for s, _, _ in (*x.entries, *y.entries))
+    order = [s for s in SECTIONS if s in names] + [s for s in names if s not in SECTIONS]
+    found = []
+    for section in order:
+        left, right = x.of(section), y.of(section)
+        paths = dict.fromkeys([*left, *right])
+        found += [(section, p) for p in paths if left.get(p) != right.get(p)]
+    return found
+
+
+def first_operator(a: OperatorRecord, b: OperatorRecord) -> OperatorDifference | None:
+    """The first operator in which the runs part, or None if all calls agree.
+
+    A record that was cut short is compared as far as both go.
+    """
+    for x, y in zip_longest(a.calls, b.calls):
+        if x is None or y is None:
+            if a.truncated or b.truncated:
+                return None
+            return causes.of_order(x, y, a, b)
+        if x.name != y.name or len(x.inputs) != len(y.inputs):
+            return causes.of_order(x, y, a, b)
+        if x.outputs != y.outputs:
+            return _explain(x, y, a, b)
+    return None
+
+
+def _explain(
+    x: OperatorCall, y: OperatorCall, a: OperatorRecord, b: OperatorRecord
+) -> OperatorDifference:
+    names = tuple(
+        name for (name, left), (_, right) in zip(x.inputs, y.inputs, strict=True) if left != right
+    )
+    drawn = bool(x.generator) and x.generator_state != y.generator_state
+    if drawn and not names:
+        return causes.of_generator(x, y)
+    if x.unwritten and (not names or set(names) & {n for n, _ in x.unwritten}):
+        return causes.of_memory(x, y, names)
+    if names:
+        return causes.of_inputs(x, y, names, a, b)
+    return causes.of_kernel(x, y, a, b)
