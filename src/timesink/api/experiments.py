@@ -99,11 +99,13 @@ def begin(design: Design, out: Path, name: str | None = None) -> tuple[Experimen
     return e, folder
 
 
-def run_experiment(e: Experiment, folder: Path, watch: Watcher | None = None) -> Experiment:
+def run_experiment(
+    e: Experiment, folder: Path, watch: Watcher | None = None, base: Path | None = None
+) -> Experiment:
     """Run (or go on with) an experiment until it is answered; see ``experiments.runner``."""
     from timesink.experiments.runner import run_experiment as run
 
-    return run(e, folder, watch)
+    return run(e, folder, watch, base)
 
 
 def explained(e: Experiment, folder: Path) -> tuple[Experiment, tuple[Section, ...]]:

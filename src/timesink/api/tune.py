@@ -106,7 +106,7 @@ def _tried(
 ) -> Experiment:  # fmt: skip
     own = replace(design, change=change([text]), base=kept, budget_s=budget, profile=False)
     e, place = begin(own, folder, text.replace("/", "-").replace(":", "-").replace("×", "x"))
-    e = run_experiment(e, place, watch)
+    e = run_experiment(e, place, watch, folder.parent)
     explained_page(e, place)
     return e
 
@@ -119,7 +119,7 @@ def _proved(
         whole = change(tuning.kept)
         budget = max(left, 60.0)
         e, place = begin(replace(design, change=whole, base=(), budget_s=budget), folder, "final")
-        e = run_experiment(e, place, watch)
+        e = run_experiment(e, place, watch, folder.parent)
         explained_page(e, place)
         tuning = replace(tuning, final=e, code=whole.code)
     _save(tuning, folder)

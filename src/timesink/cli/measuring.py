@@ -87,7 +87,8 @@ def watch(e: Experiment, job: Any) -> None:
         took = last.error or f"{units.time(last.typical_ns)} a step"
         print(f"  {last.purpose:<8}{which:<7} {units.clean(took)}", file=sys.stderr, flush=True)
     else:
-        print(f"timesink: {units.clean(e.design.change.label)}", file=sys.stderr, flush=True)
+        on = f" on top of {' + '.join(e.design.base)}" if e.design.base else ""
+        print(f"timesink: {units.clean(e.design.change.label + on)}", file=sys.stderr, flush=True)
 
 
 @contextmanager

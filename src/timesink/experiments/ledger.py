@@ -80,9 +80,11 @@ def _tupled(value: Any) -> Any:
     return tuple(map(_tupled, value)) if isinstance(value, list) else value
 
 
-def append(experiment: Experiment, base: Path) -> None:
-    """Add one line to the ledger in ``base``; a later line with the same name replaces it."""
-    line = json.dumps(summary(experiment), ensure_ascii=False) + "\n"
+def append(experiment: Experiment, folder: Path, base: Path) -> None:
+    """Add one line about the experiment in ``folder`` to the ledger in ``base``; a later line with
+    the same name replaces it."""
+    entry = {**summary(experiment), "name": folder.relative_to(base).as_posix()}
+    line = json.dumps(entry, ensure_ascii=False) + "\n"
     handle = os.open(base / LEDGER, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
     try:
         size = os.fstat(handle).st_size

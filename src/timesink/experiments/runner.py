@@ -20,8 +20,11 @@ from timesink.model.experiments import Experiment
 Watcher = Callable[[Experiment, Job], None]
 
 
-def run_experiment(e: Experiment, folder: Path, watch: Watcher | None = None) -> Experiment:
-    """Go on from wherever ``e`` is. Interrupted (Ctrl-C), it is recorded as such and the exception
+def run_experiment(
+    e: Experiment, folder: Path, watch: Watcher | None = None, base: Path | None = None
+) -> Experiment:
+    """Go on from wherever ``e`` is; the ledger is the one in ``base``, else beside the folder.
+    Interrupted (Ctrl-C), it is recorded as such and the exception
     goes on; a script that fails unchanged raises ``BadUsage``."""
     ledger.save(e, folder)
     try:
@@ -39,14 +42,14 @@ def run_experiment(e: Experiment, folder: Path, watch: Watcher | None = None) ->
                     f"Its output is in {folder / observation.name / 'output.txt'}.",
                 )
     except BaseException:
-        _record(replace(e, status="interrupted"), folder)
+        _record(replace(e, status="interrupted"), folder, base or folder.parent)
         raise
     shutil.rmtree(folder / CACHE, ignore_errors=True)
-    return _record(replace(e, status="done"), folder)
+    return _record(replace(e, status="done"), folder, base or folder.parent)
 
 
-def _record(e: Experiment, folder: Path) -> Experiment:
+def _record(e: Experiment, folder: Path, base: Path) -> Experiment:
     with contextlib.suppress(OSError):
         ledger.save(e, folder)
-        ledger.append(e, folder.parent)
+        ledger.append(e, folder, base)
     return e

@@ -1,4 +1,4 @@
-"""What ``tune`` found, as a document: the whole before and after, every try, the lines to change."""
+"""What ``tune`` found, as a document: the whole before and after, every try, what to change."""
 
 from __future__ import annotations
 
