@@ -27,18 +27,20 @@ from timesink.model.experiments import (
 
 DESIGN = Design(
     Command(("pkg.train", "--lr", "0.1"), module=True), Command(("b.py",)),
-    Change("compile + é", ("compile",), may_change=("Rounding.",), code=("x",)), base=("threads=1",),
+    Change("compile + é", ("compile",), may_change=("Rounding.",), code=("x",)),
+    base=("threads=1",),
 )  # fmt: skip
-O = Observation(
+RUN = Observation(
     "01-A-check", "A", "check", 30, 3, 1.5, 1.25, 1.75, 0.0, (1.0, 2.0), (1, 2, 3),
     (2.3, 1e-300), (0.5,), ("ab",), (Effect("compile", 1, "1 module changed", 2.0),), 5, 6, 7, 1.0,
     0, "", ("note",),
 )  # fmt: skip
 E = Experiment(
-    "try-1", "2026-12-01T10:00:00+00:00", DESIGN, (O,),
+    "try-1", "2026-12-01T10:00:00+00:00", DESIGN, (RUN,),
     Speed("faster", "1.3× faster", Interval(1.3, 1.2, 1.4), None, 4, 2.0, 1.5),
     Equivalence("diverges", "at step 3", 30, 3, 0.1, 0.0, False),
-    (("git.commit", "abc"), ("torch.version", "2.13.0")), "diff --git", ("title", 0.4), "done", 60.0,
+    (("git.commit", "abc"), ("torch.version", "2.13.0")), "diff --git", ("title", 0.4), "done",
+    60.0,
 )  # fmt: skip
 
 
@@ -53,13 +55,13 @@ def test_any_numbers_and_text_come_back(
 ) -> None:
     folder = tmp_path_factory.mktemp("e")
     text = text.encode("utf-8", "backslashreplace").decode()
-    e = replace(E, observations=(replace(O, losses=tuple(losses), error=text),), diff=text)
+    e = replace(E, observations=(replace(RUN, losses=tuple(losses), error=text),), diff=text)
     ledger.save(e, folder)
     assert ledger.load(folder) == e
 
 
 def test_not_a_number_comes_back(tmp_path: Path) -> None:
-    ledger.save(replace(E, observations=(replace(O, losses=(math.nan, math.inf)),)), tmp_path)
+    ledger.save(replace(E, observations=(replace(RUN, losses=(math.nan, math.inf)),)), tmp_path)
     losses = ledger.load(tmp_path).observations[0].losses
     assert math.isnan(losses[0])
     assert losses[1] == math.inf
