@@ -87,17 +87,22 @@ def _has_storage(tensor: Any) -> bool:
 
 
 def _run(tensor: Any) -> Any:
-    """All bytes in logical order. Same-size integer views come first: no copy of a float is made,
-    which could quiet a signalling NaN."""
+    """All bytes in logical order. What has to be copied is viewed as integers of its size first:
+    copying floats could quiet a signalling NaN."""
     import torch
 
-    plain = tensor.detach().as_subclass(torch.Tensor)
+    plain = tensor if type(tensor) is torch.Tensor else tensor.detach().as_subclass(torch.Tensor)
     if plain.is_complex():
         plain = torch.view_as_real(plain.resolve_conj().resolve_neg())
-    else:
+    elif plain.is_neg():
         plain = plain.resolve_neg()
-    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[plain.element_size()]
-    return plain.view(whole).contiguous().reshape(-1).view(torch.uint8)
+    if not plain.is_contiguous():
+        same = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+        plain = plain.view(same[plain.element_size()]).contiguous()
+    flat = plain.reshape(-1)
+    if flat.numel() < 2:  # its stride may be anything
+        flat = flat.as_strided(flat.shape, (1,))
+    return flat.view(torch.uint8)
 
 
 def _joined(text: str, inside: dict[str, Any]) -> Bits:

@@ -22,6 +22,8 @@ _BY_SORTING = f"{_DETERMINISTIC}, which sorts before adding"
 #: part of an operator's name → what is known of its kernels on GPUs and what to do; the first
 #: that matches counts. "!" at the start: no deterministic form exists, torch raises.
 KERNELS: tuple[tuple[str, str], ...] = (
+    ("all_reduce", "its order depends on NCCL's algorithm: fix NCCL_ALGO and NCCL_PROTO"),
+    ("reduce_scatter", "fix NCCL_ALGO and NCCL_PROTO"),
     ("scatter_reduce", f"{_DETERMINISTIC} for sum and mean, none for prod"),
     ("scatter", _BY_SORTING),
     ("index_add", _BY_SORTING),
@@ -59,8 +61,6 @@ KERNELS: tuple[tuple[str, str], ...] = (
     ("mm", "CUBLAS_WORKSPACE_CONFIG=:4096:8 before the program starts"),
     ("addmv", "CUBLAS_WORKSPACE_CONFIG=:4096:8 before the program starts"),
     ("mv", "CUBLAS_WORKSPACE_CONFIG=:4096:8 before the program starts"),
-    ("all_reduce", "its order depends on NCCL's algorithm: fix NCCL_ALGO and NCCL_PROTO"),
-    ("reduce_scatter", "fix NCCL_ALGO and NCCL_PROTO"),
 )  # fmt: skip
 
 

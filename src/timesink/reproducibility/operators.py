@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -25,16 +24,12 @@ from timesink.reproducibility.memory import Unwritten
 from timesink.reproducibility.places import Places
 from timesink.reproducibility.quiet import quiet
 from timesink.reproducibility.seeding import hash_seed
+from timesink.reproducibility.signature import Named, arguments, flat, signature
 
 LIMIT = 200_000  #: calls in one record; about 1 KB each
 _UNWRITTEN = f"{SHAPE} not written yet"
 _READABLE = 4  # elements of a tensor made from Python numbers that are kept as numbers
-_OVERWRITING = {
-    "copy_", "fill_", "zero_", "normal_", "uniform_", "bernoulli_", "random_", "exponential_",
-    "cauchy_", "geometric_", "log_normal_", "set_", "resize_",
-}  # fmt: skip
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_Named = list[tuple[str, Any]]
 
 
 class OperatorHasher:
@@ -114,30 +109,31 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if not self.on or not _computes(func):
+        known = signature(func)
+        if not self.on or not known.computes:
             return func(*args, **kwargs)
-        given = list(_arguments(func, args, kwargs))
+        given = list(arguments(known, args, kwargs))
         with quiet():
             inputs = self._texts(given)
-            unwritten = self._unwritten.among([g for g in given if g[0] not in _overwritten(func)])
-            generator = _generator(func, kwargs, given)
+            unwritten = self._unwritten.among([g for g in given if g[0] not in known.overwritten])
+            generator = _generator(kwargs, given) if known.random else {}
         result = func(*args, **kwargs)
-        written = [(n, v) for n, v in given if n in _mutated(func)]
-        made = list(_flat("", result)) if not _returns_argument(func) else []
+        written = [(n, v) for n, v in given if n in known.mutated]
+        made = list(flat("", result)) if not known.returns_argument else []
         place = self.places.current()
         with quiet():
             self._unwritten.wrote(written)
-            if _gives_memory(func):
+            if known.gives_memory:
                 self._unwritten.born(made or written, place.line)
-            outputs = self._texts([*written, *made]) if not _in_flight(func) else ()
+            outputs = self._texts([*written, *made]) if not known.in_flight else ()
         self._to.add(
-            name=str(func), module=place.module, line=place.line, backward=place.backward,
+            name=known.name, module=place.module, line=place.line, backward=place.backward,
             inputs=inputs, outputs=outputs, unwritten=unwritten, device=_device([*given, *made]),
             **generator,
         )  # fmt: skip
         return result
 
-    def _texts(self, named: _Named) -> tuple[tuple[str, str], ...]:
+    def _texts(self, named: Named) -> tuple[tuple[str, str], ...]:
         seen: list[Bits | str] = [
             _plain(v) if not isinstance(v, torch.Tensor)
             else _UNWRITTEN if self._unwritten.untouched(v)
@@ -160,61 +156,6 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         return tuple(out)
 
 
-def _computes(func: Any) -> bool:
-    """Not a view and no marker. ``lift_fresh`` counts: data enters torch there."""
-    if func.namespace in ("profiler", "prim"):
-        return False
-    return not func.is_view or "lift_fresh" in func.__name__
-
-
-def _gives_memory(func: Any) -> bool:
-    name = func.overloadpacket.__name__
-    return "empty" in name.split("_") or name == "resize_"
-
-
-def _mutated(func: Any) -> set[str]:
-    """Names of the arguments that the operator writes to."""
-    arguments = func._schema.arguments
-    return {a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write}
-
-
-def _overwritten(func: Any) -> set[str]:
-    """Names of the arguments that are written without being read."""
-    out = {a.name for a in func._schema.arguments if a.is_out}
-    return out | {"self"} if func.overloadpacket.__name__ in _OVERWRITING else out
-
-
-def _in_flight(func: Any) -> bool:
-    """A collective that goes on after the call: its result must not be read yet."""
-    return "c10d" in func.namespace and "wait" not in func.__name__
-
-
-def _returns_argument(func: Any) -> bool:
-    """In-place and out= operators return what they were given."""
-    returns = func._schema.returns
-    return bool(returns) and all(
-        r.alias_info is not None and r.alias_info.is_write for r in returns
-    )
-
-
-def _arguments(func: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
-    """(name in the operator's schema, tensor or plain value), lists opened under one name."""
-    schema = func._schema.arguments
-    for i, value in enumerate(args):
-        yield from _flat(schema[i].name if i < len(schema) else str(i), value)
-    for name, value in kwargs.items():
-        if not isinstance(value, torch.Generator):
-            yield from _flat(name, value)
-
-
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (list, tuple)) and any(isinstance(v, torch.Tensor) for v in value):
-        for member in value:
-            yield from _flat(name, member)
-    else:
-        yield name, value
-
-
 def _plain(value: Any) -> str:
     """repr is exact for floats; addresses in it are not part of a value."""
     return _ADDRESS.sub("", repr(value))[:200]
@@ -227,10 +168,8 @@ def _numbers(value: Any) -> str:
         return "?"
 
 
-def _generator(func: Any, kwargs: Any, given: _Named) -> dict[str, Any]:
+def _generator(kwargs: Any, given: Named) -> dict[str, Any]:
     """Where the random numbers of a random operator come from, before it draws."""
-    if torch.Tag.nondeterministic_seeded not in func.tags:
-        return {}
     own = kwargs.get("generator")
     device = torch.device(kwargs.get("device") or _device(given))
     if own is not None:
@@ -253,7 +192,7 @@ def _generator(func: Any, kwargs: Any, given: _Named) -> dict[str, Any]:
     }
 
 
-def _device(named: _Named) -> str:
+def _device(named: Named) -> str:
     """Of the first tensor that is not on the CPU, if any."""
     kinds = [str(v.device) for _, v in named if isinstance(v, torch.Tensor)]
     return next((k for k in kinds if k != "cpu"), "cpu")

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
+class quiet:  # noqa: N801 (read as a word of the language: with quiet():)
     """What runs inside is invisible to autograd, to dispatch and function modes (profilers of
-    operators, fake tensors, a default device) and to functorch transforms."""
-    import torch
+    operators, fake tensors, a default device) and to functorch transforms.
 
-    native: Any = torch._C
-    with ExitStack() as stack:
-        stack.enter_context(torch.no_grad())
-        stack.enter_context(native.DisableTorchFunction())
+    A class, since a generator and an ``ExitStack`` would cost more than hashing a small tensor.
+    """
+
+    __slots__ = ("_functions", "_grad", "_rest")
+
+    def __enter__(self) -> None:
+        import torch
+
+        native: Any = torch._C
+        self._grad = torch.is_grad_enabled()
+        native._set_grad_enabled(False)
+        self._functions = native.DisableTorchFunction()
+        self._functions.__enter__()
+        self._rest: ExitStack | None = None
         if native._len_torch_dispatch_stack():
             from torch.utils._python_dispatch import _disable_current_modes
 
-            stack.enter_context(_disable_current_modes())
+            self._rest = ExitStack()
+            self._rest.enter_context(_disable_current_modes())
         if native._functorch.peek_interpreter_stack() is not None:
             from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-            stack.enter_context(temporarily_clear_interpreter_stack())
-        yield
+            self._rest = self._rest or ExitStack()
+            self._rest.enter_context(temporarily_clear_interpreter_stack())
+
+    def __exit__(self, *error: object) -> None:
+        import torch
+
+        if self._rest is not None:
+            self._rest.close()
+        self._functions.__exit__(None, None, None)
+        torch._C._set_grad_enabled(self._grad)
