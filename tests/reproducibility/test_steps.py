@@ -27,7 +27,7 @@ def record(seed: int, noisy_step: int = -1) -> list[StepPrints]:
         optimizer.zero_grad()
         loss.backward()
         if step == noisy_step:
-            model.bias.grad[0] += 1e-7
+            model.bias.grad[0] += 1e-3
         sections = {"generators": state, "inputs": x, "loss": loss, "gradients": gradients(model)}
         first = step_prints(step, sections)
         optimizer.step()

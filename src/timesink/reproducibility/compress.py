@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import Any
 
 ROW, COLUMNS = 1024, 16
-SMALL = 64 * ROW  #: bytes; below it, hashing costs less than starting a matrix product
+SMALL = 128 * ROW  #: bytes; below it SHA-256 alone is as fast
 _GROUP = 32  # rows; what is left over a multiple of it is passed on as it is
 _AT_ONCE = {"cpu": 1024}  # rows: stays in the cache; elsewhere everything at once
 _HEX = 32  # digits kept of SHA-256: 128 bits
