@@ -210,7 +210,7 @@ def test_copy(open_page: Any) -> None:
     page.click(".copy")
     page.wait_for_selector(".copy:text('Copied')")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == "timesink try train.py --epochs 1 --with num-workers=2"
+    assert copied == "timesink try --with num-workers=2 train.py --epochs 1"
 
 
 def luminance(css: str) -> float:

@@ -36,7 +36,7 @@ def test_what_a_short_report_holds() -> None:
     text = printed(fakes.report())
     for part in (
         "at most 62.0 % of a step (62.0 ms)",
-        "timesink try train.py --epochs 1 --with num-workers=2",
+        "timesink try --with num-workers=2 train.py --epochs 1",
         "Longest CPU operator: aten::conv2d, 9.00 ms in step 3",
         "Longest device operation: ampere_sgemm_128x64_tn, 4.00 ms",
         "3 events had an illegal escape and were repaired.",

@@ -77,7 +77,7 @@ def test_markdown() -> None:
     assert text.startswith("# train-1\n")
     assert "**Input-bound: 62 % of a step is spent waiting for data.**" in text
     assert "| data loading | 62.0 % | 62.0 ms |" in text
-    assert "```\ntimesink try train.py --epochs 1 --with num-workers=2\n```" in text
+    assert "```\ntimesink try --with num-workers=2 train.py --epochs 1\n```" in text
     assert "20 more rows." in text
 
 

@@ -114,7 +114,7 @@ def _findings(report: Report) -> Section | None:
 def _finding(found: Finding, report: Report) -> FindingBlock:
     script = shlex.join(report.run.command) if report.run is not None else "train.py"
     change = shlex.quote(found.intervention)
-    command = f"timesink try {script} --with {change}" if found.intervention else ""
+    command = f"timesink try --with {change} {script}" if found.intervention else ""
     return FindingBlock(
         found.title,
         found.rule,
