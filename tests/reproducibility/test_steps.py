@@ -10,7 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from timesink.model.reproducibility import StepPrints  # noqa: E402
-from timesink.reproducibility.first_difference import first_step  # noqa: E402
+from timesink.reproducibility.first_difference import (  # noqa: E402
+    drawn_generators,
+    first_step,
+)
 from timesink.reproducibility.seeding import seed_everything  # noqa: E402
 from timesink.reproducibility.steps import generators, gradients, step_prints  # noqa: E402
 
@@ -42,7 +45,7 @@ def test_paths_by_section() -> None:
     assert set(step.of("gradients")) == set(step.of("parameters")) == {"weight", "bias"}
     assert set(step.of("loss")) == {""}
     assert "group0.0.momentum_buffer" in step.of("optimizer")
-    assert "torch.cpu" in step.of("generators")
+    assert "torch-cpu" in step.of("generators")
 
 
 def test_first_difference_of_real_runs() -> None:
@@ -69,3 +72,22 @@ def test_looking_at_generators_advances_none() -> None:
 def test_sections_whose_names_begin_alike() -> None:
     step = step_prints(0, {"in": {"puts": torch.ones(1)}, "inputs": torch.zeros(1)})
     assert [(s, p) for s, p, _ in step.entries] == [("in", "puts"), ("inputs", "")]
+
+
+def drawing(seed: int, draw: str) -> list[StepPrints]:
+    seed_everything(seed)
+    out = []
+    for step in range(3):
+        out.append(step_prints(step, {"generators": generators()}))
+        eval(draw, {"random": random, "np": np, "torch": torch})
+    return out
+
+
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [("random.random()", "python"), ("np.random.rand()", "numpy"), ("torch.rand(1)", "torch-cpu")],
+)
+def test_names_the_generator_that_is_drawn_from(draw: str, name: str) -> None:
+    assert drawn_generators(drawing(1, draw), drawing(2, draw), 1) == (name,)
+    assert drawn_generators(drawing(1, draw), drawing(1, draw), 1) == ()
+    assert drawn_generators(drawing(1, "0"), drawing(2, "0"), 1) == ()

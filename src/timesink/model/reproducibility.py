@@ -150,3 +150,19 @@ class OperatorDifference:
     text: str
     dial: str = ""
     advice: str = ""
+
+
+SourceKind = Literal[
+    "clock", "process id", "entropy", "file order", "generator", "hash", "address",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SourceUse:
+    """A place of the program that takes something that differs from run to run: ``name`` of what
+    was called, ``line`` as in :class:`OperatorCall`, and how often."""
+
+    kind: SourceKind
+    name: str
+    line: str
+    count: int = 1

@@ -8,6 +8,7 @@ whose outputs agree although its inputs do not (a buffer that is overwritten) is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -43,6 +44,33 @@ def _sections(x: StepPrints, y: StepPrints) -> list[tuple[str, str]]:
         paths = dict.fromkeys([*left, *right])
         found += [(section, p) for p in paths if left.get(p) != right.get(p)]
     return found
+
+
+def drawn_generators(
+    a: Sequence[StepPrints], b: Sequence[StepPrints], step: int
+) -> tuple[str, ...]:
+    """The global generators ("python", "numpy", "torch-cpu", …) that the program draws from in
+    this step and whose states differ between the runs: where unseeded numbers come from.
+
+    It takes the states at the start of this step and of the next; a generator that is merely not
+    seeded differs too, but does not advance.
+    """
+    found = []
+    for name in dict.fromkeys(re.split(r"[.\[]", path)[0] for path in _states(a, step)):
+        starts = [_of_generator(_states(run, step), name) for run in (a, b)]
+        ends = [_of_generator(_states(run, step + 1), name) for run in (a, b)]
+        advanced = any(end and start != end for start, end in zip(starts, ends, strict=True))
+        if starts[0] != starts[1] and advanced:
+            found.append(name)
+    return tuple(found)
+
+
+def _states(run: Sequence[StepPrints], step: int) -> dict[str, str]:
+    return next((s.of("generators") for s in run if s.step == step), {})
+
+
+def _of_generator(states: dict[str, str], name: str) -> dict[str, str]:
+    return {p: t for p, t in states.items() if p == name or p.startswith((f"{name}.", f"{name}["))}
 
 
 def first_operator(a: OperatorRecord, b: OperatorRecord) -> OperatorDifference | None:

@@ -6,29 +6,13 @@ operator's. Importing this module imports torch.
 
 from __future__ import annotations
 
-import os
-import site
-import sys
-import sysconfig
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.nn.modules import module as nn_module
 
-_TORCH = os.path.dirname(torch.__file__) + os.sep  # noqa: PTH120
-_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120
-_LIBRARIES = tuple(
-    {
-        p + os.sep
-        for p in (
-            *(sysconfig.get_paths().get(k, "") for k in ("stdlib", "purelib", "platlib")),
-            *site.getsitepackages(),
-            site.getusersitepackages(),
-        )
-        if p
-    }
-)
+from timesink.reproducibility.lines import user_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +67,3 @@ class Places:
         # The node of an operator is made before it is dispatched, so its number is the last one.
         self._forward.setdefault(torch.autograd._get_sequence_nr() - 1, place)
         return place
-
-
-def user_line() -> str:
-    """The innermost line that is neither torch's nor ours and, if there is one, no library's."""
-    frame: Any = sys._getframe(1)
-    fallback = ""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((_TORCH, _OURS, "<")):
-            text = f"{file}:{frame.f_lineno} ({frame.f_code.co_name})"
-            if not file.startswith(_LIBRARIES):
-                return text
-            fallback = fallback or text
-        frame = frame.f_back
-    return fallback

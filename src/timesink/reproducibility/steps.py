@@ -39,10 +39,10 @@ def generators() -> dict[str, Any]:
         found["numpy"] = numpy.random.get_state()
     torch: Any = sys.modules.get("torch")
     if hasattr(torch, "get_rng_state"):
-        found["torch.cpu"] = torch.get_rng_state()
+        found["torch-cpu"] = torch.get_rng_state()
         for kind in ("cuda", "xpu"):
             device = getattr(torch, kind, None)
             if device is not None and device.is_available() and device.is_initialized():
                 states = enumerate(device.default_generators)
-                found.update({f"torch.{kind}.{i}": g.get_state() for i, g in states})
+                found.update({f"torch-{kind}-{i}": g.get_state() for i, g in states})
     return found
