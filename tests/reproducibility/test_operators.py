@@ -280,8 +280,21 @@ def test_program_modes_and_kinds_of_tensors_survive() -> None:
     assert len(hasher.record().calls) > 10
 
 
-def test_compiled_regions_still_run() -> None:
-    compiled = torch.compile(lambda t: (t * 2).sum(), backend="eager")
+def test_compiled_regions_stay_compiled_and_compiling_is_not_recorded() -> None:
+    torch._dynamo.reset()
+    graphs = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        torch.ones(2) + 1  # what a compiler computes on the way
+        return graph.forward
+
+    compiled = torch.compile(lambda t: (t * 2).sum(), backend=backend)
     with OperatorHasher() as hasher:
         assert compiled(torch.ones(3)).item() == 6
-    assert any("mul" in c.name for c in hasher.record().calls)
+    with OperatorHasher() as again:
+        assert compiled(torch.ones(3)).item() == 6
+    assert len(graphs) == 1
+    assert [c.name for c in hasher.record().calls] == [c.name for c in again.record().calls]
+    assert first_operator(hasher.record(), again.record()) is None
+    assert hasher.record().compiled

@@ -124,6 +124,7 @@ class OperatorRecord:
     threads: int = 0
     deterministic: bool = False
     hash_seed: str = ""  #: PYTHONHASHSEED, "" if random
+    compiled: bool = False  #: some of the work ran in torch.compile regions, unseen
     truncated: bool = False
 
 

@@ -108,10 +108,13 @@ def of_generator(x: OperatorCall, y: OperatorCall) -> OperatorDifference:
     return OperatorDifference(x, y, (), "generator", text, dial, advice)
 
 
-def of_memory(x: OperatorCall, y: OperatorCall, names: tuple[str, ...]) -> OperatorDifference:
-    """What it reads was never written (or by NumPy, past torch)."""
+def of_memory(
+    x: OperatorCall, y: OperatorCall, names: tuple[str, ...], compiled: bool
+) -> OperatorDifference:
+    """What it reads was never written (or by NumPy or compiled code, past torch)."""
     line = x.unwritten[0][1]
     text = f"{x.name} reads memory that no operator has written, from {line or 'torch.empty'}."
+    text += " A torch.compile region may have, unseen." if compiled else ""
     advice = (
         "Use torch.zeros there; deterministic mode fills it with NaN, which makes it the same in "
         "each run but still wrong."
@@ -139,6 +142,7 @@ def of_inputs(
         )  # fmt: skip
     fixed = bool(a.hash_seed) and a.hash_seed == b.hash_seed
     hint = "" if fixed else ", or an order that depends on PYTHONHASHSEED"
+    hint += ", or a torch.compile region, whose inside is not seen" if a.compiled else ""
     text = (
         f"{what}, and no torch operator made it: data, Python's or NumPy's random numbers, a file "
         f"order{hint}."

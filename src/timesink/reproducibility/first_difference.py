@@ -100,7 +100,7 @@ def _explain(
     if drawn and not names:
         return causes.of_generator(x, y)
     if x.unwritten and (not names or set(names) & {n for n, _ in x.unwritten}):
-        return causes.of_memory(x, y, names)
+        return causes.of_memory(x, y, names, a.compiled)
     if names:
         return causes.of_inputs(x, y, names, a, b)
     return causes.of_kernel(x, y, a, b)

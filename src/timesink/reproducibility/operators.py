@@ -2,18 +2,21 @@
 
 Importing this module imports torch. An operator that only makes a view is left out: it computes
 nothing. Memory from ``torch.empty`` and its like is not looked at until something is written to
-it, so that what nobody reads is no difference. Operators inside a ``torch.compile`` region are
-seen as torch runs them under a dispatch mode.
+it, so that what nobody reads is no difference. A ``torch.compile`` region stays compiled, since
+running it operator by operator would be another computation: its fused kernels are not seen (older
+torch has no such choice and runs it operator by operator).
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from typing import Any
 
 import torch
+from torch._guards import CompileContext
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
 from timesink.model.reproducibility import OperatorCall, OperatorRecord
@@ -95,6 +98,7 @@ class OperatorHasher:
             threads=torch.get_num_threads(),
             deterministic=torch.are_deterministic_algorithms_enabled(),
             hash_seed=hash_seed(),
+            compiled=_compiled(),
             truncated=self.truncated,
         )
 
@@ -107,10 +111,15 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         self.places = Places()
         self._unwritten = Unwritten()
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Asked by torch: compiled code runs as it would without the mode."""
+        return True
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         known = signature(func)
-        if not self.on or not known.computes:
+        if not self.on or not known.computes or CompileContext.try_get() is not None:
             return func(*args, **kwargs)
         given = list(arguments(known, args, kwargs))
         with quiet():
@@ -154,6 +163,12 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
                 text = f"{text} = {_numbers(value)}"
             out.append((name, text))
         return tuple(out)
+
+
+def _compiled() -> bool:
+    """Whether ``torch.compile`` has compiled anything in this process."""
+    utils: Any = sys.modules.get("torch._dynamo.utils")
+    return bool(utils is not None and utils.counters["stats"].get("unique_graphs"))
 
 
 def _plain(value: Any) -> str:

@@ -83,7 +83,7 @@ def _cublas(torch: Any) -> Iterator[Dial]:
 
 
 def _inductor(torch: Any) -> Iterator[Dial]:
-    """torch from 2.10 on turns this with the algorithms; earlier ones read it when imported."""
+    """Newer torch turns this together with the algorithms; others read a variable, or have none."""
     config: Any = sys.modules.get("torch._inductor.config")
     name = "torch.compile (inductor deterministic)"
     if config is not None and hasattr(config, "deterministic"):
