@@ -8,6 +8,7 @@ import gc
 import os
 import random
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -41,7 +42,8 @@ def uses(call: Callable[[], object]) -> set[tuple[str, str]]:
         (lambda: uuid.uuid4(), "entropy", "os.urandom()"),
         (lambda: random.random(), "generator", "Python's global random"),
         (lambda: random.shuffle([1, 2, 3]), "generator", "Python's global random"),
-        (lambda: random.Random(), "generator", "a random.Random of the program's own"),
+        (lambda: random.Random(), "generator", "random.Random() without a seed"),
+        (lambda: random.seed(), "generator", "Python's global random"),
         (lambda: random.SystemRandom().random(), "entropy", "os.urandom()"),
         (lambda: list(Path().iterdir()), "file order", "os.listdir()"),
         (lambda: os.listdir(), "file order", "os.listdir()"),  # noqa: PTH208
@@ -61,6 +63,29 @@ def test_sees(call: Callable[[], object], kind: str, name: str) -> None:
 def test_sees_nothing_where_there_is_nothing() -> None:
     assert uses(lambda: sorted([3, 1], key=abs)) == set()
     assert uses(lambda: np.random.default_rng(1).random()) == set()
+    assert uses(lambda: random.Random(1).random()) == set()
+    assert uses(lambda: random.seed(1)) == set()
+
+
+def test_sees_threads_and_forked_processes(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+
+    def first(use: SourceUse) -> None:
+        with told.open("a") as file:
+            file.write(f"{use.kind} {use.in_worker}\n")
+
+    with SourceWatch(first) as watch:
+        thread = threading.Thread(target=os.urandom, args=(1,))
+        thread.start()
+        thread.join()
+        pid = os.fork()
+        if pid == 0:
+            time.time()
+            os._exit(0)
+        os.waitpid(pid, 0)
+    assert told.read_text().splitlines() == ["entropy False", "clock True"]
+    assert [u.kind for u in watch.uses()] == ["entropy"]
+    assert threading.getprofile() is None
 
 
 def test_counts_by_line_and_leaves_no_trace() -> None:

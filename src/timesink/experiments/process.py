@@ -47,7 +47,7 @@ def run_process(e: Experiment, job: Job, folder: Path) -> Observation:
             seconds=design.timeout_s,
         )
         code = outcome.exit_code
-        error = _error(code, own / OUTPUT)
+        error = ending(code, own / OUTPUT)
     except TimeoutError as late:
         error = f"{late} Raise --timeout or take fewer steps."
     return _observed(own, job, time.monotonic() - began, code, error)
@@ -104,7 +104,7 @@ def _variables(design: Design, arm: Arm, folder: Path) -> Mapping[str, str]:
     return found
 
 
-def _error(code: int, output: Path) -> str:
+def ending(code: int, output: Path) -> str:
     """Why it ended badly: the last line it printed, which is Python's exception."""
     if code == 0:
         return ""

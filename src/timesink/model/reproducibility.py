@@ -130,7 +130,7 @@ class OperatorRecord:
 
 Cause = Literal[
     "generator", "kernel", "threads", "uninitialised", "clock", "process id", "data", "order",
-    "number",
+    "number", "entropy", "file order", "hash", "address",
 ]  # fmt: skip
 
 
@@ -161,9 +161,11 @@ SourceKind = Literal[
 @dataclass(frozen=True, slots=True)
 class SourceUse:
     """A place of the program that takes something that differs from run to run: ``name`` of what
-    was called, ``line`` as in :class:`OperatorCall`, and how often."""
+    was called, ``line`` as in :class:`OperatorCall`, how often, and whether in a forked process
+    (a DataLoader worker)."""
 
     kind: SourceKind
     name: str
     line: str
     count: int = 1
+    in_worker: bool = False

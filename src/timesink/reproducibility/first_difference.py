@@ -60,9 +60,22 @@ def drawn_generators(
         starts = [_of_generator(_states(run, step), name) for run in (a, b)]
         ends = [_of_generator(_states(run, step + 1), name) for run in (a, b)]
         advanced = any(end and start != end for start, end in zip(starts, ends, strict=True))
-        if starts[0] != starts[1] and advanced:
+        seeded = bool(ends[0]) and ends[0] == ends[1]  # by the program, within the step
+        if starts[0] != starts[1] and advanced and not seeded:
             found.append(name)
     return tuple(found)
+
+
+def differing_generators(
+    a: Sequence[StepPrints], b: Sequence[StepPrints], step: int
+) -> tuple[str, ...]:
+    """The global generators whose states differ at the end of this step (where that is not known,
+    at its start), drawn from or not."""
+    left, right = _states(a, step + 1), _states(b, step + 1)
+    if not left or not right:
+        left, right = _states(a, step), _states(b, step)
+    paths = [p for p in dict.fromkeys([*left, *right]) if left.get(p) != right.get(p)]
+    return tuple(dict.fromkeys(re.split(r"[.\[]", path)[0] for path in paths))
 
 
 def _states(run: Sequence[StepPrints], step: int) -> dict[str, str]:

@@ -22,6 +22,11 @@ _INSTALLED = tuple(
 )
 
 
+def is_own(file: str) -> bool:
+    """Whether a file is the program's own: neither installed, nor ours, nor made up."""
+    return not file.startswith((_OURS, "<", *_INSTALLED))
+
+
 def user_line(frame: FrameType | None = None) -> str:
     """ "file:number (function)" of the innermost frame of the program's own; if there is none, of
     the innermost that is neither torch's nor ours; else "". ``frame`` None: the caller's."""

@@ -3,20 +3,24 @@
 torch's operators do not show that, so the first difference only says that a number came from
 outside. While a :class:`SourceWatch` is on, Python's profile hook tells of each call of a C
 function in the table below, and the line of the program's own code that led to it. NumPy's
-``default_rng`` is compiled in a way that the hook does not see, so it is wrapped; only calls
-without a seed count. It slows Python down and changes no value. Worker processes are not seen.
+``default_rng`` is compiled in a way that the hook does not see, so it is wrapped. Generators count
+where they are made without a seed, and draws from Python's global one. It slows Python down and
+changes no value. Threads that start while it is on and forked processes (DataLoader workers) are
+seen too, the latter through ``first`` only; processes that are started afresh are not.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from timesink.model.reproducibility import OperatorDifference, SourceKind, SourceUse
-from timesink.reproducibility.lines import user_line
+from timesink.reproducibility.lines import is_own, user_line
 
 #: (module or type, name) of C functions → kind.
 _TABLE: dict[tuple[str, str], SourceKind] = {
@@ -33,55 +37,72 @@ _TABLE: dict[tuple[str, str], SourceKind] = {
     ("builtins", "id"): "address",
 }  # fmt: skip
 _NAMES = {name for _, name in _TABLE}
-_Key = tuple[SourceKind, str, str]
+GLOBAL_RANDOM = "Python's global random"
+_GLOBAL: Any = getattr(random, "_inst", None)
+_Key = tuple[SourceKind, str, str, bool]
 
 
 class SourceWatch:
     """A context manager; :meth:`uses` tells what was seen, in the order of first use.
 
     It takes the profile hook of the thread it is entered on, unless a profiler has it already
-    (``on`` is then False).
+    (``on`` is then False). ``first`` is told of each place once in each process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: Callable[[SourceUse], None] | None = None) -> None:
         self.on = False
+        self._first = first
+        self._pid = os.getpid()
+        self._pids = {self._pid}
         self._seen: dict[_Key, int] = {}
         self._default_rng: Callable[..., Any] | None = None
 
     def __enter__(self) -> SourceWatch:
-        self._wrap_numpy()
+        self.numpy_imported()
         self.on = sys.getprofile() is None
         if self.on:
+            threading.setprofile(self._called)
             sys.setprofile(self._called)
         return self
 
     def __exit__(self, *error: object) -> None:
         if self.on and sys.getprofile() == self._called:
             sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]
         if self._default_rng is not None:
             sys.modules["numpy"].random.default_rng = self._default_rng
             self._default_rng = None
 
     def uses(self) -> tuple[SourceUse, ...]:
         """What was taken, where, and how often."""
-        return tuple(SourceUse(*key, count) for key, count in self._seen.items())
+        return tuple(SourceUse(*k[:3], count, k[3]) for k, count in self._seen.items())
 
     def _called(self, frame: FrameType, event: str, function: Any) -> None:
         if event != "c_call" or getattr(function, "__name__", "") not in _NAMES:
             return
         owner = getattr(function, "__self__", None)
         kind = _TABLE.get((_owner(owner), function.__name__))
-        if kind is not None:
-            self._note(kind, _title(owner, function.__name__), user_line(frame))
+        if kind is None or (isinstance(owner, random.Random) and not _counts(owner, frame)):
+            return
+        if owner is _GLOBAL and function.__name__ == "seed" and os.getpid() not in self._pids:
+            self._pids.add(os.getpid())  # Python's own, at each fork
+            return
+        if not _of_the_program(kind, frame):
+            return
+        self._note(kind, _title(owner, function.__name__), user_line(frame))
 
     def _note(self, kind: SourceKind, name: str, line: str) -> None:
-        if line:
-            key = (kind, name, line)
-            self._seen[key] = self._seen.get(key, 0) + 1
+        if not line:
+            return
+        key = (kind, name, line, os.getpid() != self._pid)
+        count = self._seen[key] = self._seen.get(key, 0) + 1
+        if count == 1 and self._first is not None:
+            self._first(SourceUse(kind, name, line, 1, key[3]))
 
-    def _wrap_numpy(self) -> None:
+    def numpy_imported(self) -> None:
+        """To be called if NumPy was imported while the watch is on."""
         numpy: Any = sys.modules.get("numpy")
-        if not hasattr(numpy, "random"):
+        if not hasattr(numpy, "random") or self._default_rng is not None:
             return
         self._default_rng = original = numpy.random.default_rng
 
@@ -92,6 +113,27 @@ class SourceWatch:
             return original(seed)
 
         numpy.random.default_rng = default_rng
+
+
+def _of_the_program(kind: SourceKind, frame: FrameType | None) -> bool:
+    """Not what a library does while it is imported, and no hash or address that a library takes
+    for itself (for its caches)."""
+    own = is_own(frame.f_code.co_filename) if frame is not None else False
+    if kind in ("hash", "address"):
+        return own
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return False
+        frame = frame.f_back
+    return True
+
+
+def _counts(owner: random.Random, frame: FrameType) -> bool:
+    """A seeding without a seed (``random.py`` passes on its own argument ``a``), or a draw from the
+    global generator; those of the program's own are judged by how they were seeded."""
+    if frame.f_code.co_name in ("seed", "__init__") and "a" in frame.f_locals:
+        return frame.f_locals["a"] is None
+    return owner is _GLOBAL
 
 
 def _owner(owner: Any) -> str:
@@ -106,10 +148,10 @@ def _owner(owner: Any) -> str:
 
 
 def _title(owner: Any, name: str) -> str:
-    if owner is getattr(random, "_inst", None):
-        return "Python's global random"
+    if owner is _GLOBAL:
+        return GLOBAL_RANDOM
     if isinstance(owner, random.Random):
-        return f"a random.{type(owner).__name__} of the program's own"
+        return f"random.{type(owner).__name__}() without a seed"
     module = {"posix": "os", "nt": "os", "builtins": ""}.get(_owner(owner), _owner(owner))
     return f"{module}.{name}()".lstrip(".")
 
@@ -123,16 +165,23 @@ _LIKELY: tuple[SourceKind, ...] = (
 def suspects(difference: OperatorDifference, uses: tuple[SourceUse, ...]) -> tuple[SourceUse, ...]:
     """The uses that may be the source of a difference that came from outside of torch, the
     likeliest first: on the operator's own line, then in its function, its file, elsewhere."""
-    call = difference.a or difference.b
-    if call is None or difference.cause not in ("data", "number", "clock", "process id", "order"):
+    if difference.cause not in ("data", "number", "clock", "process id", "order"):
         return ()
     named = [u for u in uses if u.kind == difference.cause]
+    return tuple(
+        sorted(named or uses, key=lambda u: (closeness(difference, u), _LIKELY.index(u.kind)))
+    )
+
+
+def closeness(difference: OperatorDifference, use: SourceUse) -> int:
+    """0: on the operator's own line (or in a worker, whose work is the data); 1: in its function;
+    2: in its file; 3: elsewhere. A clock in a worker is read for many reasons: 2."""
+    call = difference.a or difference.b
+    if call is None:
+        return 3
+    if use.in_worker:
+        return 2 if use.kind == "clock" else 0
     file, _, _rest = call.line.rpartition(":")
-
-    def distance(use: SourceUse) -> tuple[int, int]:
-        same_file = use.line.rpartition(":")[0] == file
-        same_function = same_file and use.line.partition("(")[2] == call.line.partition("(")[2]
-        near = 0 if use.line == call.line else 1 if same_function else 2 if same_file else 3
-        return near, _LIKELY.index(use.kind)
-
-    return tuple(sorted(named or uses, key=distance))
+    same_file = use.line.rpartition(":")[0] == file
+    same_function = same_file and use.line.partition("(")[2] == call.line.partition("(")[2]
+    return 0 if use.line == call.line else 1 if same_function else 2 if same_file else 3

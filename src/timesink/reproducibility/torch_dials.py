@@ -27,12 +27,18 @@ def torch_dials(seed: int, deterministic: bool, warn_only: bool) -> Iterator[Dia
     yield Dial("torch random (CPU and accelerators)", "set", str(seed))
     yield Dial("DataLoader workers", "as it was", why=_WORKERS)
     if deterministic:
-        yield from _guarded(_algorithms, torch, warn_only)
-        yield from _guarded(_fill, torch)
-        yield from _guarded(_cudnn, torch)
-        yield from _guarded(_cublas, torch)
-        yield from _guarded(_inductor, torch)
+        yield from determinism(warn_only)
     yield from _readings(torch, 0 if not deterministic else 3)
+
+
+def determinism(warn_only: bool = False) -> Iterator[Dial]:
+    """Turn everything that makes kernels give the same bits each time; no seed."""
+    torch: Any = sys.modules["torch"]
+    yield from _guarded(_algorithms, torch, warn_only)
+    yield from _guarded(_fill, torch)
+    yield from _guarded(_cudnn, torch)
+    yield from _guarded(_cublas, torch)
+    yield from _guarded(_inductor, torch)
 
 
 def cublas_is_deterministic(value: str) -> bool:
