@@ -44,6 +44,7 @@ from timesink.api.render import (
     to_markdown,
     write_reports,
 )
+from timesink.api.repro import begin_repro, repro_json, repro_page, run_repro
 from timesink.api.runs import Quick, RunOutcome, is_launcher, launch, quick, run
 from timesink.api.tables import OperatorTable, operator_table
 from timesink.api.tune import tune, tuning_json, tuning_page
@@ -56,6 +57,7 @@ __all__ = [
     "RunOutcome",
     "analyze",
     "begin",
+    "begin_repro",
     "change",
     "checked",
     "default_page",
@@ -79,8 +81,11 @@ __all__ = [
     "report",
     "report_html_fragment",
     "report_run",
+    "repro_json",
+    "repro_page",
     "run",
     "run_experiment",
+    "run_repro",
     "serve_perfetto",
     "table_json",
     "to_html",

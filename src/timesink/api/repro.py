@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from timesink.errors import BadUsage
 from timesink.model.experiments import Command
 from timesink.model.reproduction import Reproduction, SwitchName
 
@@ -25,9 +25,10 @@ def begin_repro(
     seed: int | None = None,
     deterministic: bool = False,
     timeout_s: float = 600.0,
+    against: Path | None = None,
 ) -> tuple[Reproduction, Path]:
     """A new check in a new folder. Without a ``seed`` the script is run as it is and a seed is only
-    used to see whether it would help."""
+    used to see whether it would help; with ``against`` it is seeded as that fingerprint was."""
     from timesink.capture.folder import create_run_folder
     from timesink.reproducibility.environment import environment
     from timesink.reproducibility.seeding import environment_for
@@ -35,6 +36,16 @@ def begin_repro(
     environment_for(seed or 0)  # raises BadUsage for a seed out of range
     switches: tuple[SwitchName, ...] = ("seed", "PYTHONHASHSEED") if seed is not None else ()
     switches += ("deterministic",) if deterministic else ()
+    if against is not None:
+        from timesink.experiments.reproduction.saved import load_fingerprint
+
+        saved = load_fingerprint(against)
+        if switches and (switches, seed or 0) != (saved.switches, saved.seed):
+            raise BadUsage(
+                f"{against} was made with other seeds or dials than these.",
+                "Leave out --seed and --deterministic: those of the file are taken.",
+            )
+        switches, seed = saved.switches, saved.seed
     folder = create_run_folder(out, name or f"repro-{_stem(command)}")
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     r = Reproduction(
@@ -53,9 +64,51 @@ def _stem(command: Command) -> str:
 
 
 def run_repro(
-    r: Reproduction, folder: Path, watch: Callable[[str], None] = lambda _: None
+    r: Reproduction,
+    folder: Path,
+    watch: Callable[[str], None] = lambda _: None,
+    *,
+    save: Path | None = None,
+    against: Path | None = None,
 ) -> Reproduction:
-    """Run the check to its end; see ``experiments.reproduction.runner``."""
+    """Run the check to its end (see ``experiments.reproduction.runner``); save its fingerprint, or
+    compare it with a saved one."""
     from timesink.experiments.reproduction.runner import Check
+    from timesink.experiments.reproduction.runner import save as record
+    from timesink.experiments.reproduction.saved import (
+        compared,
+        load_fingerprint,
+        save_fingerprint,
+    )
 
-    return Check(r, folder, watch).run()
+    r = Check(r, folder, watch).run()
+    if against is not None:
+        r = compared(r, folder, load_fingerprint(against), against)
+    if save is not None:
+        r = save_fingerprint(r, folder, save)
+    record(r, folder)
+    return r
+
+
+def repro_page(r: Reproduction, folder: Path) -> Document:
+    """Write repro.html and repro.md; returns the page."""
+    from timesink.capture.folder import write_atomic
+    from timesink.reports.html import document_to_html
+    from timesink.reports.markdown import document_to_markdown
+    from timesink.reports.repro import build
+    from timesink.reproducibility.rounds import helpful
+
+    page = build(r, helpful(r.rounds), str(Path.cwd()))
+    write_atomic(folder / "repro.html", document_to_html(page).encode("utf-8", "replace"))
+    write_atomic(folder / "repro.md", document_to_markdown(page).encode("utf-8", "replace"))
+    return page
+
+
+def repro_json(r: Reproduction) -> bytes:
+    """The whole record as JSON with a ``schema_version`` and the answer."""
+    import dataclasses
+
+    from timesink.reports.json_ import dump
+
+    plain = {k: v for k, v in dataclasses.asdict(r).items() if k != "schema_version"}
+    return dump({"reproducible": r.reproducible, **plain})

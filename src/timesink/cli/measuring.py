@@ -92,8 +92,9 @@ def watch(e: Experiment, job: Any) -> None:
 
 
 @contextmanager
-def interruptible(folder: Path) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP end the measurement with a message, not a traceback."""
+def interruptible(folder: Path, resume: bool = True) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP end the measurement with a message, not a traceback.
+    ``resume``: what was begun can be gone on with."""
 
     def stop(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
@@ -106,11 +107,9 @@ def interruptible(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print(
-            f"\ntimesink: interrupted. What was measured is in {folder}.\n"
-            f"          Go on with: timesink try --resume {folder.name}",
-            file=sys.stderr,
-        )
+        print(f"\ntimesink: interrupted. What was measured is in {folder}.", file=sys.stderr)
+        if resume:
+            print(f"          Go on with: timesink try --resume {folder.name}", file=sys.stderr)
         raise typer.Exit(_INTERRUPTED) from None
     finally:
         for number, handler in before.items():

@@ -1,7 +1,7 @@
 """One check of reproducibility: what was run, where the runs parted, what was tried to fix it.
 
-Plain frozen values: ``experiments.reproduction`` fills them, ``reports`` prints them, ``repro.json``
-keeps them.
+Plain frozen values: ``experiments.reproduction`` fills and keeps them, ``reports`` prints
+them.
 """
 
 from __future__ import annotations

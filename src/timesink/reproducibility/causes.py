@@ -129,7 +129,7 @@ def of_inputs(
     left, right = next((m, n) for (_, m), (_, n) in zip(x.inputs, y.inputs, strict=True) if m != n)
     cause = _number(left, right, a, b)
     shown = f" ({_short(left)} and {_short(right)})" if _value(left) is not None else ""
-    what = f"{x.name} is given another {names[0]} in each run{shown}"
+    what = f"{x.name} gets another value of “{names[0]}” in each run{shown}"
     if cause == "clock":
         return OperatorDifference(
             x, y, names, cause, f"{what}: it looks like the time of the run.", "",

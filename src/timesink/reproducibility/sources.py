@@ -68,7 +68,7 @@ class SourceWatch:
     def __exit__(self, *error: object) -> None:
         if self.on and sys.getprofile() == self._called:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
         if self._default_rng is not None:
             sys.modules["numpy"].random.default_rng = self._default_rng
             self._default_rng = None

@@ -79,17 +79,17 @@ def _from_before(found: Located) -> bool:
 
 def _judged(pair: list[Path], switches: tuple[SwitchName, ...], first: int, last: int) -> Located:
     a, b = map(operators, pair)
-    runs = tuple(map(all_prints, pair))
+    left, right = map(all_prints, pair)
     found = first_operator(a, b)
     used = dict.fromkeys(replace(u, count=1) for own in pair for u in sources(own))
     if found is None:
         full = " The record of operators was full before the step ended." if a.truncated else ""
-        left = tuple(s for s in _ALL if s not in switches)
-        return Located(candidates=left, sources=tuple(used)[:_SOURCES], note=_UNSEEN + full)
+        rest = tuple(s for s in _ALL if s not in switches)
+        return Located(candidates=rest, sources=tuple(used)[:_SOURCES], note=_UNSEEN + full)
     step = (found.a or found.b).step if (found.a or found.b) else last  # type: ignore[union-attr]
-    differing = differing_generators(*runs, step)
+    differing = differing_generators(left, right, step)
     uses = plausible(tuple(used), differing)
-    drawn = drawn_generators(*runs, step)
+    drawn = drawn_generators(left, right, step)
     named = explained(found, uses, drawn)
     return Located(
         operator=named,

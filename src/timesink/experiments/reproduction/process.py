@@ -17,7 +17,7 @@ from timesink.experiments.reproduction.inside import (
     Orders,
 )
 from timesink.model.reproducibility import OperatorRecord, SourceUse, StepPrints
-from timesink.model.reproduction import ReproProcess, Reproduction, SwitchName
+from timesink.model.reproduction import Reproduction, ReproProcess, SwitchName
 from timesink.model.run import Schedule
 from timesink.reproducibility import storing
 from timesink.reproducibility.seeding import environment_for

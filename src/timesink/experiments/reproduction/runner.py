@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from timesink.capture.folder import write_atomic
+from timesink.capture.folder import read_record, write_atomic
 from timesink.errors import BadUsage
 from timesink.experiments.reproduction.locate import located
 from timesink.experiments.reproduction.process import prints, run_process
 from timesink.model.reproducibility import StepDifference, StepPrints
-from timesink.model.reproduction import ReproProcess, Reproduction, Round, SwitchName
+from timesink.model.reproduction import Reproduction, ReproProcess, Round, SwitchName
 from timesink.reproducibility.evidence import confirmed
 from timesink.reproducibility.first_difference import first_step
-from timesink.reproducibility.rounds import next_switches
+from timesink.reproducibility.rounds import helpful, next_switches
 
 FILE = "repro.json"
 #: Told of what comes next, in words.
@@ -54,6 +54,9 @@ class Check:
     ) -> ReproProcess:
         """One process more, recorded."""
         done = run_process(self.r, self.folder, switches, window)
+        if not self.r.processes:  # what the script's process saw: torch is among it
+            seen = read_record(self.folder / done.name).environment.fields
+            self.r = replace(self.r, environment=seen)
         self.r = replace(self.r, processes=(*self.r.processes, done))
         save(self.r, self.folder)
         return done
@@ -95,12 +98,12 @@ class Check:
     def _conclude(self) -> None:
         """What was open until a switch made the runs agree is known now."""
         rounds = list(self.r.rounds)
-        for i, (before, after) in enumerate(zip(rounds, rounds[1:], strict=False)):
-            added = [s for s in after.switches if s not in before.switches]
-            place = before.located
-            if after.same and len(added) == 1 and place is not None and place.operator is not None:
-                operator = confirmed(place.operator, added[0])
-                rounds[i] = replace(before, located=replace(place, operator=operator))
+        for after in helpful(rounds)[1:]:
+            i = next(i for i, r in enumerate(rounds) if r.switches == after.switches[:-1])
+            place = rounds[i].located
+            if place is not None and place.operator is not None:
+                operator = confirmed(place.operator, after.switches[-1])
+                rounds[i] = replace(rounds[i], located=replace(place, operator=operator))
         self.r = replace(self.r, rounds=tuple(rounds))
 
 

@@ -1,0 +1,15 @@
+"""Hidden cause: the seed is set after dropout has drawn for the first time."""
+
+import torch
+
+model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.LayerNorm(4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.arange(400.0).view(100, 4)
+
+mean = model(x).mean().item()  # cause: generator
+torch.manual_seed(0)
+for _step in range(3):
+    loss = (model(x) - mean).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
