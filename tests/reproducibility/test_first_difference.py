@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from timesink.model.reproducibility import OperatorCall, OperatorRecord, StepPrints
 from timesink.reproducibility.causes import KERNELS, alternative
-from timesink.reproducibility.first_difference import first_operator, first_step
+from timesink.reproducibility.first_difference import first_step
+from timesink.reproducibility.first_operator import first_operator
 
 
 def step(n: int, **sections: str) -> StepPrints:

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from timesink.model.reproducibility import OperatorDifference, OperatorRecord  # noqa: E402
 from timesink.reproducibility.fingerprint import fingerprint  # noqa: E402
-from timesink.reproducibility.first_difference import first_operator  # noqa: E402
+from timesink.reproducibility.first_operator import first_operator  # noqa: E402
 from timesink.reproducibility.operators import OperatorHasher  # noqa: E402
 from timesink.reproducibility.seeding import seed_everything  # noqa: E402
 

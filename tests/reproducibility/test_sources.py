@@ -75,7 +75,7 @@ def test_sees_threads_and_forked_processes(tmp_path: Path) -> None:
             file.write(f"{use.kind} {use.in_worker}\n")
 
     with SourceWatch(first) as watch:
-        thread = threading.Thread(target=os.urandom, args=(1,))
+        thread = threading.Thread(target=lambda: os.urandom(1))
         thread.start()
         thread.join()
         pid = os.fork()

@@ -13,6 +13,7 @@ import json
 import os
 import random
 import runpy
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ OBSERVED = "observed.json"
 _WRITE_SECONDS = 1.0
 #: A script that goes on in spite of having been ended is left this many steps later.
 _PATIENCE = 3
+#: So long may the threads of a script go on after its end.
+_THREADS_SECONDS = 3.0
 #: Without any train step, this many times more steps of another kind end the script.
 _OTHER_KINDS = 2
 
@@ -58,6 +61,14 @@ class Orders:
 
 class Enough(SystemExit):
     """Ends the script when it has been measured long enough; exits with 0."""
+
+
+def leave_soon() -> None:
+    """Once a script was ended: threads of it that nobody stops now would keep its process for ever,
+    so it is left without them a little later."""
+    late = threading.Timer(_THREADS_SECONDS, os._exit, (0,))
+    late.daemon = True
+    late.start()
 
 
 def install(session: Session, data: str) -> None:
@@ -86,7 +97,7 @@ class _Inside:
         after_import("numpy", self._seed_numpy)
         after_import("torch", self._torch_imported)
         self.session.on_step.append(self._step)
-        self.session.on_finish.append(self._write)
+        self.session.on_finish.append(self._finish)
         if self.orders.patch:
             self.patched = _patch(self.orders.patch)
 
@@ -128,6 +139,11 @@ class _Inside:
             return done >= orders.steps
         long = now - self.first >= orders.seconds
         return done >= orders.most_steps or (done >= orders.least_steps and long)
+
+    def _finish(self) -> None:
+        self._write()
+        if self.beyond:
+            leave_soon()
 
     def _write(self) -> None:
         found: dict[str, Any] = {

@@ -53,8 +53,8 @@ class SeedRecord:
 
 
 #: What is compared of one step, in the order in which a step makes it: "generators" before it,
-#: "inputs", "loss", "gradients", "parameters" and "optimizer" after it.
-SECTIONS = ("generators", "inputs", "loss", "gradients", "parameters", "optimizer")
+#: "inputs" and "outputs" of modules, "loss", "gradients", "parameters" and "optimizer" after it.
+SECTIONS = ("generators", "inputs", "outputs", "loss", "gradients", "parameters", "optimizer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,8 @@ class OperatorCall:
     user's code; in the backward pass that of the forward operator, and ``backward`` is true.
     ``generator``: "" if no random numbers are drawn, else whose: "default cpu", "own cpu".
     ``unwritten``: names of inputs in memory that ``torch.empty`` and the like gave out, with the
-    line that did; nothing or only a part of it was written since.
+    line that did; nothing or only a part of it was written since. ``made_by``: one entry per
+    input, the index of the call that last wrote to its memory, -1 if that is not known.
     """
 
     step: int
@@ -112,6 +113,7 @@ class OperatorCall:
     generator_seed: int = 0
     generator_state: str = ""
     unwritten: tuple[tuple[str, str], ...] = ()
+    made_by: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

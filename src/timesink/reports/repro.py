@@ -115,7 +115,7 @@ def _cause(r: Reproduction, kept: Sequence[Round], i: int, place: _Places) -> Se
         blocks.append(Paragraph(place.text(operator.text)))
         if call is not None and call.line:
             code = found.located.code if found.located is not None else ""
-            blocks.append(Code(place.text(f"{call.line}:\n    {code}".rstrip().rstrip(":"))))
+            blocks.append(Code("\n".join([place.text(call.line), *_indented(code)])))
     elif found.located is not None and found.located.note:
         blocks.append(Paragraph(found.located.note))
     items = [_what_differs(found.difference)]
@@ -125,6 +125,10 @@ def _cause(r: Reproduction, kept: Sequence[Round], i: int, place: _Places) -> Se
     blocks.append(Items(tuple(items)))
     titles = ("Where they part", "Where they part after that")
     return Section(titles[min(i, 1)], tuple(blocks))
+
+
+def _indented(code: str) -> list[str]:
+    return [f"    {line}" for line in code.splitlines()]
 
 
 def _what_differs(d: StepDifference) -> str:

@@ -129,7 +129,7 @@ def of_inputs(
     left, right = next((m, n) for (_, m), (_, n) in zip(x.inputs, y.inputs, strict=True) if m != n)
     cause = _number(left, right, a, b)
     shown = f" ({_short(left)} and {_short(right)})" if _value(left) is not None else ""
-    what = f"{x.name} gets another value of “{names[0]}” in each run{shown}"
+    what = f"{_receives(x, names[0])} in each run{shown}"
     if cause == "clock":
         return OperatorDifference(
             x, y, names, cause, f"{what}: it looks like the time of the run.", "",
@@ -149,6 +149,14 @@ def of_inputs(
     )
     dial = "seed" if fixed else "PYTHONHASHSEED"
     return OperatorDifference(x, y, names, cause, text, dial, "Look at what this line is given.")
+
+
+def _receives(x: OperatorCall, name: str) -> str:
+    if x.name.startswith("aten.lift_fresh"):
+        return "What enters torch here (a tensor made of Python or NumPy values) is another"
+    if x.name.startswith("aten.set_.source"):
+        return "What arrives here from another process (a DataLoader worker) is another"
+    return f"{x.name} gets another value of “{name}”"
 
 
 def of_order(
@@ -196,4 +204,5 @@ def _short(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    name = any(c in text.split()[0] for c in "._=")  # of a function or a variable
+    return f"{text[0] if name else text[0].upper()}{text[1:]}."

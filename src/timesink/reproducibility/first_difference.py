@@ -1,9 +1,6 @@
-"""Where two runs part: the first step, and in it the first operator, with its cause.
+"""Where two runs part: the first step, and which generators may be behind it.
 
-Pure functions of two records. An operator is where runs part if its outputs differ while
-everything before it agreed: with equal inputs it is the cause itself, with different ones they
-came from outside of torch's operators (data, numbers, random draws of Python or NumPy). An operator
-whose outputs agree although its inputs do not (a buffer that is overwritten) is none.
+Pure functions of the fingerprints of steps; operators: ``first_operator``.
 """
 
 from __future__ import annotations
@@ -14,13 +11,9 @@ from itertools import zip_longest
 
 from timesink.model.reproducibility import (
     SECTIONS,
-    OperatorCall,
-    OperatorDifference,
-    OperatorRecord,
     StepDifference,
     StepPrints,
 )
-from timesink.reproducibility import causes
 
 
 def first_step(a: Sequence[StepPrints], b: Sequence[StepPrints]) -> StepDifference | None:
@@ -84,36 +77,3 @@ def _states(run: Sequence[StepPrints], step: int) -> dict[str, str]:
 
 def _of_generator(states: dict[str, str], name: str) -> dict[str, str]:
     return {p: t for p, t in states.items() if p == name or p.startswith((f"{name}.", f"{name}["))}
-
-
-def first_operator(a: OperatorRecord, b: OperatorRecord) -> OperatorDifference | None:
-    """The first operator in which the runs part, or None if all calls agree.
-
-    A record that was cut short is compared as far as both go.
-    """
-    for x, y in zip_longest(a.calls, b.calls):
-        if x is None or y is None:
-            if a.truncated or b.truncated:
-                return None
-            return causes.of_order(x, y, a, b)
-        if x.name != y.name or len(x.inputs) != len(y.inputs):
-            return causes.of_order(x, y, a, b)
-        if x.outputs != y.outputs:
-            return _explain(x, y, a, b)
-    return None
-
-
-def _explain(
-    x: OperatorCall, y: OperatorCall, a: OperatorRecord, b: OperatorRecord
-) -> OperatorDifference:
-    names = tuple(
-        name for (name, left), (_, right) in zip(x.inputs, y.inputs, strict=True) if left != right
-    )
-    drawn = bool(x.generator) and x.generator_state != y.generator_state
-    if drawn and not names:
-        return causes.of_generator(x, y)
-    if x.unwritten and (not names or set(names) & {n for n, _ in x.unwritten}):
-        return causes.of_memory(x, y, names, a.compiled)
-    if names:
-        return causes.of_inputs(x, y, names, a, b)
-    return causes.of_kernel(x, y, a, b)

@@ -1,4 +1,4 @@
-"""Which tensors lie in memory that was given out without being written.
+"""Which tensors lie in memory that was given out without being written, and who wrote the rest.
 
 Importing this module imports torch. Storages are held by weak reference, so that an address that
 is used again is not taken for the old one.
@@ -53,6 +53,27 @@ class Unwritten:
             return ()
         keys = [(name, _storage(value)) for name, value in named]
         return tuple((n, self._born[k][1]) for n, k in keys if k is not None and k in self._born)
+
+
+class Writers:
+    """The call that last wrote to each storage."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def wrote(self, named: list[tuple[str, Any]], index: int) -> None:
+        """Call ``index`` made or changed these."""
+        if index % _TIDY == _TIDY - 1:
+            self._last = {k: v for k, v in self._last.items() if not v[0].expired()}
+        for _, tensor in named:
+            key = _storage(tensor)
+            if key is not None:
+                self._last[key] = (StorageWeakRef(tensor.untyped_storage()), index)
+
+    def of(self, named: list[tuple[str, Any]]) -> tuple[int, ...]:
+        """For each of these the call that wrote it last, or -1."""
+        found = (self._last.get(_storage(value) or -1) for _, value in named)
+        return tuple(-1 if f is None or f[0].expired() else f[1] for f in found)
 
 
 def _storage(value: Any) -> int | None:

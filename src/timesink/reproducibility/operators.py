@@ -23,7 +23,7 @@ from timesink.model.reproducibility import OperatorCall, OperatorRecord
 from timesink.reproducibility.bits import Bits, bits
 from timesink.reproducibility.compress import digests
 from timesink.reproducibility.fingerprint import SHAPE
-from timesink.reproducibility.memory import Unwritten
+from timesink.reproducibility.memory import Unwritten, Writers
 from timesink.reproducibility.places import Places
 from timesink.reproducibility.quiet import quiet
 from timesink.reproducibility.seeding import hash_seed
@@ -110,6 +110,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         self.on = True
         self.places = Places()
         self._unwritten = Unwritten()
+        self._writers = Writers()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -124,6 +125,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         given = list(arguments(known, args, kwargs))
         with quiet():
             inputs = self._texts(given)
+            made_by = self._writers.of(given)
             unwritten = self._unwritten.among([g for g in given if g[0] not in known.overwritten])
             generator = _generator(kwargs, given) if known.random else {}
         result = func(*args, **kwargs)
@@ -135,20 +137,16 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
             if known.gives_memory:
                 self._unwritten.born(made or written, place.line)
             outputs = self._texts([*written, *made]) if not known.in_flight else ()
+            self._writers.wrote([*written, *made], len(self._to.calls))
         self._to.add(
             name=known.name, module=place.module, line=place.line, backward=place.backward,
             inputs=inputs, outputs=outputs, unwritten=unwritten, device=_device([*given, *made]),
-            **generator,
+            made_by=made_by, **generator,
         )  # fmt: skip
         return result
 
     def _texts(self, named: Named) -> tuple[tuple[str, str], ...]:
-        seen: list[Bits | str] = [
-            _plain(v) if not isinstance(v, torch.Tensor)
-            else _UNWRITTEN if self._unwritten.untouched(v)
-            else bits(v)
-            for _, v in named
-        ]  # fmt: skip
+        seen = [self._seen(v) for _, v in named]
         tensors = [s for s in seen if isinstance(s, Bits)]
         done = iter(digests([t.text for t in tensors], [t.runs for t in tensors]))
         out = []
@@ -159,10 +157,22 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
             text = next(done)
             if not item.readable:
                 text = f"{SHAPE} {item.text}"
-            elif value.numel() <= _READABLE and value.device.type == "cpu":
+            elif _is_number(value):
                 text = f"{text} = {_numbers(value)}"
             out.append((name, text))
         return tuple(out)
+
+    def _seen(self, value: Any) -> Bits | str:
+        if isinstance(value, torch.UntypedStorage):  # of a tensor from another process
+            return bits(torch.empty(0, dtype=torch.uint8, device=value.device).set_(value))
+        if not isinstance(value, torch.Tensor):
+            return _plain(value)
+        return _UNWRITTEN if self._unwritten.untouched(value) else bits(value)
+
+
+def _is_number(value: Any) -> bool:
+    small = isinstance(value, torch.Tensor) and value.numel() <= _READABLE
+    return small and value.device.type == "cpu"
 
 
 def _compiled() -> bool:

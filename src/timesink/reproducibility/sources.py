@@ -14,13 +14,14 @@ from __future__ import annotations
 import os
 import random
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from timesink.model.reproducibility import OperatorDifference, SourceKind, SourceUse
-from timesink.reproducibility.lines import is_own, user_line
+from timesink.reproducibility.lines import OURS, is_own, statement, user_line
 
 #: (module or type, name) of C functions → kind.
 _TABLE: dict[tuple[str, str], SourceKind] = {
@@ -115,14 +116,21 @@ class SourceWatch:
         numpy.random.default_rng = default_rng
 
 
+#: What counts only where the program's own code calls it: libraries do so for themselves (caches,
+#: progress, names of temporary files).
+_DIRECT: tuple[SourceKind, ...] = ("hash", "address", "clock", "process id")
+
+
 def _of_the_program(kind: SourceKind, frame: FrameType | None) -> bool:
-    """Not what a library does while it is imported, and no hash or address that a library takes
-    for itself (for its caches)."""
-    own = is_own(frame.f_code.co_filename) if frame is not None else False
-    if kind in ("hash", "address"):
-        return own
+    """Not what a library does for itself or while it is imported, not what timesink does, and in a
+    worker process only what is called there: below lies what the parent did when it was forked."""
+    if kind in _DIRECT and frame is not None and not is_own(frame.f_code.co_filename):
+        return False
     while frame is not None and not is_own(frame.f_code.co_filename):
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        code = frame.f_code
+        if code.co_filename.startswith((OURS, "<frozen importlib")) or code.co_name == "_bootstrap":
+            return False
+        if code.co_filename == tempfile.__file__:  # the names it makes up
             return False
         frame = frame.f_back
     return True
@@ -174,14 +182,15 @@ def suspects(difference: OperatorDifference, uses: tuple[SourceUse, ...]) -> tup
 
 
 def closeness(difference: OperatorDifference, use: SourceUse) -> int:
-    """0: on the operator's own line (or in a worker, whose work is the data); 1: in its function;
-    2: in its file; 3: elsewhere. A clock in a worker is read for many reasons: 2."""
+    """0: in the operator's own statement (or in a worker, whose work is the data); 1: in its
+    function; 2: in its file; 3: elsewhere. A clock in a worker is read for many reasons: 2."""
     call = difference.a or difference.b
     if call is None:
         return 3
     if use.in_worker:
         return 2 if use.kind == "clock" else 0
-    file, _, _rest = call.line.rpartition(":")
-    same_file = use.line.rpartition(":")[0] == file
+    if use.line and statement(use.line) == statement(call.line):
+        return 0
+    same_file = use.line.rpartition(":")[0] == call.line.rpartition(":")[0]
     same_function = same_file and use.line.partition("(")[2] == call.line.partition("(")[2]
-    return 0 if use.line == call.line else 1 if same_function else 2 if same_file else 3
+    return 1 if same_function else 2 if same_file else 3

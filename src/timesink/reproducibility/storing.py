@@ -59,6 +59,7 @@ def _call(plain: list[Any]) -> OperatorCall:
     values = dict(zip(_CALL, plain, strict=True))
     for name in ("inputs", "outputs", "unwritten"):
         values[name] = tuple((a, b) for a, b in values[name])
+    values["made_by"] = tuple(values["made_by"])
     return OperatorCall(**values)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from timesink.capture.importhook import after_import
 from timesink.capture.session import Session
-from timesink.experiments.inside import Enough
+from timesink.experiments.inside import Enough, leave_soon
 from timesink.experiments.reproduction.watch import Watch
 from timesink.model.reproducibility import SourceUse
 from timesink.reproducibility import storing
@@ -134,6 +134,8 @@ class _Inside:
             if self.watch.busy:
                 self._write(self.watch.take())
             self._write(self.watch.rest())
+        if self.beyond:
+            leave_soon()
 
     def _write(self, step: Any) -> None:
         _append(self.session.folder / STEPS, [storing.step_line(step)])

@@ -13,7 +13,7 @@ from pathlib import Path
 from timesink.capture.folder import read_record, write_atomic
 from timesink.errors import BadUsage
 from timesink.experiments.reproduction.locate import located
-from timesink.experiments.reproduction.process import prints, run_process
+from timesink.experiments.reproduction.process import comparable, prints, run_process
 from timesink.model.reproducibility import StepDifference, StepPrints
 from timesink.model.reproduction import Reproduction, ReproProcess, Round, SwitchName
 from timesink.reproducibility.evidence import confirmed
@@ -116,11 +116,6 @@ def earliest(runs: Sequence[Sequence[StepPrints]]) -> StepDifference | None:
     plain = [[comparable(s) for s in run] for run in runs]
     found = [d for other in plain[1:] if (d := first_step(plain[0], other)) is not None]
     return min(found, key=lambda d: d.step, default=None)
-
-
-def comparable(step: StepPrints) -> StepPrints:
-    """Without the generators: one that nobody draws from may differ."""
-    return StepPrints(step.step, tuple(e for e in step.entries if e[0] != "generators"))
 
 
 def save(r: Reproduction, folder: Path) -> None:

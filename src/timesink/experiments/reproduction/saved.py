@@ -9,8 +9,7 @@ from typing import Any
 
 from timesink.capture.folder import write_atomic
 from timesink.errors import BadUsage
-from timesink.experiments.reproduction.process import prints
-from timesink.experiments.reproduction.runner import comparable
+from timesink.experiments.reproduction.process import comparable, prints
 from timesink.model.reproducibility import StepPrints
 from timesink.model.reproduction import Against, Reproduction, SwitchName
 from timesink.model.run import Environment

@@ -1,10 +1,10 @@
 """Inside a process: fingerprints of what each training step is given and makes, as it comes.
 
-What is fingerprinted when: the arguments of every outermost module call before it; the tensors that
-backward is called on; the gradients before an optimizer steps; when the step is over, parameters,
-buffers and optimizer state of the models that were called and the optimizers that stepped in it
-(others may die at any time: their end must be no difference). Nothing is kept but texts and weak
-references.
+What is fingerprinted when: the arguments of every outermost module call before it, and what it
+returns; the tensors that backward is called on; the gradients before an optimizer steps; when the
+step is over, parameters, buffers and optimizer state of the models that were called and the
+optimizers that stepped in it (others may die at any time: their end must be no difference). Nothing
+is kept but texts and weak references.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class Watch:
             self._active.add(label)
             given = {str(i): a for i, a in enumerate(args)} | kwargs
             self._add("inputs", {name: given})
-            return call(*args, **kwargs)
+            made = call(*args, **kwargs)
+            self._add("outputs", {name: made})
+            return made
 
         return seen
 

@@ -10,8 +10,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 x = torch.randn(8, 4)
 
 for _step in range(3):
-    temperature = 1 + time.time() % 1
-    loss = (model(x) / temperature).square().mean()  # cause: number
+    loss = (model(x) / (1 + time.time() % 1)).square().mean()  # cause: clock
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

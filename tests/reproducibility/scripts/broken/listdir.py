@@ -25,6 +25,8 @@ def content(path):
 
 with tempfile.TemporaryDirectory() as folder:
     cache(folder)
-    shards = torch.tensor([[content(os.path.join(folder, n))] for n in os.listdir(folder)])  # cause: file order
+    shards = torch.tensor(
+        [[content(os.path.join(folder, n))] for n in os.listdir(folder)]
+    )  # cause: file order
     for batch in torch.utils.data.DataLoader(shards, batch_size=4):
         model(batch)

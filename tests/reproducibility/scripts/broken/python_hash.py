@@ -3,7 +3,24 @@
 import torch
 
 torch.manual_seed(0)
-text = "the cat and the dog and the bird saw a mouse under the old apple tree".split()
+text = [
+    "the",
+    "cat",
+    "and",
+    "the",
+    "dog",
+    "and",
+    "the",
+    "bird",
+    "saw",
+    "a",
+    "mouse",
+    "under",
+    "the",
+    "old",
+    "apple",
+    "tree",
+]
 model = torch.nn.Embedding(1000, 4)
 
 

@@ -3,7 +3,24 @@
 import torch
 
 torch.manual_seed(0)
-text = "the cat and the dog and the bird saw a mouse under the old apple tree".split()
+text = [
+    "the",
+    "cat",
+    "and",
+    "the",
+    "dog",
+    "and",
+    "the",
+    "bird",
+    "saw",
+    "a",
+    "mouse",
+    "under",
+    "the",
+    "old",
+    "apple",
+    "tree",
+]
 numbers = {word: i for i, word in enumerate(set(text))}
 model = torch.nn.Sequential(torch.nn.Embedding(20, 4), torch.nn.Linear(4, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -3,9 +3,9 @@
 import torch
 
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.LayerNorm(4))
+model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.PReLU())
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-x = torch.arange(400.0).view(100, 4)
+x = torch.arange(-200.0, 200.0).view(100, 4)
 
 mean = model(x).mean().item()
 for _step in range(3):

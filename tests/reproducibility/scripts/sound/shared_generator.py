@@ -18,7 +18,7 @@ def prefetch():
         time.sleep(1e-4)
 
 
-thread = threading.Thread(target=prefetch)
+thread = threading.Thread(target=prefetch, daemon=True)
 thread.start()
 for batch in torch.utils.data.DataLoader(x, batch_size=2):
     time.sleep(0.01)
