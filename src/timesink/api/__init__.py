@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from timesink.api.compare import check_gates, compare, comparison_json, comparison_page
 from timesink.api.experiments import (
     begin,
     change,
     checked,
+    document_html,
+    document_markdown,
     experiment_json,
     explained_page,
     history,
@@ -59,8 +62,14 @@ __all__ = [
     "begin",
     "begin_repro",
     "change",
+    "check_gates",
     "checked",
+    "compare",
+    "comparison_json",
+    "comparison_page",
     "default_page",
+    "document_html",
+    "document_markdown",
     "experiment_json",
     "explained_page",
     "find_trace",

@@ -141,16 +141,28 @@ def explained_page(e: Experiment, folder: Path) -> Document:
     from timesink.capture.folder import write_atomic
     from timesink.experiments.ledger import save
     from timesink.reports.experiment import build
-    from timesink.reports.html import document_to_html
-    from timesink.reports.markdown import document_to_markdown
 
     e, why = explained(e, folder)
     save(e, folder)
     page = build(e, why)
-    html, text = document_to_html(page), document_to_markdown(page)
+    html, text = document_html(page), document_markdown(page)
     write_atomic(folder / "experiment.html", html.encode("utf-8", "replace"))
     write_atomic(folder / "experiment.md", text.encode("utf-8", "replace"))
     return page
+
+
+def document_html(page: Document) -> str:
+    """Any document as one self-contained page."""
+    from timesink.reports.html import document_to_html
+
+    return document_to_html(page)
+
+
+def document_markdown(page: Document) -> str:
+    """Any document as Markdown."""
+    from timesink.reports.markdown import document_to_markdown
+
+    return document_to_markdown(page)
 
 
 def print_document(page: Document, *, verbose: bool = False) -> None:

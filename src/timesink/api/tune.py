@@ -9,7 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from timesink.api.experiments import Watcher, begin, change, explained_page, run_experiment
+from timesink.api.experiments import (
+    Watcher,
+    begin,
+    change,
+    document_html,
+    document_markdown,
+    explained_page,
+    run_experiment,
+)
 from timesink.errors import BadUsage, TimesinkError
 from timesink.model.experiments import Change, Design, Experiment, Tuning
 
@@ -138,13 +146,11 @@ def _save(tuning: Tuning, folder: Path) -> None:
 def tuning_page(tuning: Tuning, folder: Path) -> Document:
     """Write tune.html and tune.md; returns the page."""
     from timesink.capture.folder import write_atomic
-    from timesink.reports.html import document_to_html
-    from timesink.reports.markdown import document_to_markdown
     from timesink.reports.tune import build
 
     page = build(tuning)
-    write_atomic(folder / "tune.html", document_to_html(page).encode("utf-8", "replace"))
-    write_atomic(folder / "tune.md", document_to_markdown(page).encode("utf-8", "replace"))
+    write_atomic(folder / "tune.html", document_html(page).encode("utf-8", "replace"))
+    write_atomic(folder / "tune.md", document_markdown(page).encode("utf-8", "replace"))
     return page
 
 

@@ -35,9 +35,7 @@ def command(
     ] = None,
     against: Annotated[
         Path | None,
-        typer.Option(
-            "--against", metavar="FILE", help="… and compare with it, here or elsewhere."
-        ),
+        typer.Option("--against", metavar="FILE", help="… and compare with it, here or elsewhere."),
     ] = None,
     timeout: TimeoutOption = "10m",
     out: OutOption = Path("timesink_runs"),

@@ -7,42 +7,38 @@ significant difference: that takes repetition (``timesink try``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from statistics import median
-from typing import Any
 
 from timesink.errors import BadUsage
-from timesink.model.comparison import Comparison, OwnerPair, Pair, RowPair, Status, Unit
-from timesink.model.owners import DEVICE_OWNERS, Owner
+from timesink.experiments import matching
+from timesink.experiments.numbers import device_known, numbers
+from timesink.model.comparison import Comparison, OwnerPair, Pair
+from timesink.model.owners import Owner
 from timesink.model.report import Report
 from timesink.model.results import Analysis
 from timesink.model.run import Environment, LightSteps
 from timesink.reproducibility.environment import diff
-
-#: Calls and times that differ by less than this share are called the same.
-_SAME = 0.005
-Key = tuple[str, str]
-Values = tuple[float, float]
 
 
 def compare(before: Report, after: Report) -> Comparison:
     """Raises ``BadUsage`` where one side has no step to compare."""
     step, source = _step(before, after)
     a, b = before.analysis, after.analysis
-    both = a is not None and b is not None and a.breakdown.steps and b.breakdown.steps
+    devices = device_known(a) and device_known(b)
     return Comparison(
         before=before.title,
         after=after.title,
         step=step,
         step_source=source,
         spread=_spread(before.light, after.light),
-        owners=_owners(a, b) if both and a and b else (),
-        numbers=_numbers(before, after),
-        ops=_rows(a, b, _ops),
-        device_ops=_rows(a, b, _device_ops) if _device_known(a) and _device_known(b) else (),
-        kernels=_rows(a, b, _kernels) if _device_known(a) and _device_known(b) else (),
-        copies=_rows(a, b, _copies),
+        owners=_owners(a, b) if a and b else (),
+        numbers=numbers(before, after),
+        ops=matching.rows(a, b, matching.ops),
+        device_ops=matching.rows(a, b, matching.device_ops) if devices else (),
+        kernels=matching.rows(a, b, matching.kernels) if devices else (),
+        copies=matching.rows(a, b, matching.copies) if devices else (),
         environment=_environment(before, after),
         ranks=_ranks(before, after),
         notes=tuple(_notes(before, after)),
@@ -90,7 +86,8 @@ def _tails(walls: Sequence[int]) -> tuple[float, float]:
 
 
 def _owners(a: Analysis, b: Analysis) -> tuple[OwnerPair, ...]:
-    if not _comparable_owners(a, b):
+    """None where the device rows of one side are missing: its owners are not those of the other."""
+    if not all(x.breakdown.steps and x.breakdown.device_known for x in (a, b)):
         return ()
     counts = [len(x.breakdown.verdict_steps) for x in (a, b)]
     pairs = (
@@ -100,176 +97,6 @@ def _owners(a: Analysis, b: Analysis) -> tuple[OwnerPair, ...]:
         for o in Owner
     )
     return tuple(p for p in pairs if p.before or p.after)
-
-
-def _comparable_owners(a: Analysis, b: Analysis) -> bool:
-    """Where the device rows of one side are missing, its owners are not those of the other."""
-    return a.breakdown.device_known and b.breakdown.device_known
-
-
-# Single numbers.
-
-
-def _numbers(before: Report, after: Report) -> tuple[Pair, ...]:
-    pairs = [
-        *(_owner_pair(o, before.analysis, after.analysis) for o in Owner),
-        _pair("device_busy", "share", before, after, _busy),
-        _pair("device_idle", "share", before, after, _idle),
-        _pair("launches", "count", before, after, _launches),
-        _pair("kernels", "count", before, after, lambda r: _calls(r, "kernels")),
-        _pair("operators", "count", before, after, lambda r: _calls(r, "ops")),
-        _pair("copies", "count", before, after, lambda r: _calls(r, "copies")),
-        _pair("peak_memory", "bytes", before, after, _peak),
-        _pair("peak_reserved", "bytes", before, after, _reserved),
-        _pair("peak_rss", "bytes", before, after, _rss),
-    ]
-    return tuple(pairs)
-
-
-def _pair(
-    name: str, unit: Unit, before: Report, after: Report, read: Callable[[Report], float | None]
-) -> Pair:
-    return Pair(name, unit, read(before), read(after))
-
-
-def slug(owner: Owner) -> str:
-    """``data_loading``: an owner's name in ``--fail-if`` and in JSON."""
-    return "".join(c if c.isalnum() else "_" for c in owner.value.lower())
-
-
-def _owner_pair(owner: Owner, a: Analysis | None, b: Analysis | None) -> Pair:
-    def read(x: Analysis | None) -> float | None:
-        if x is None or not x.breakdown.steps:
-            return None
-        if not x.breakdown.device_known:
-            return None
-        return x.breakdown.total(owner) / len(x.breakdown.verdict_steps)
-
-    return Pair(slug(owner), "time", read(a), read(b))
-
-
-def _busy(r: Report) -> float | None:
-    b = r.analysis.breakdown if r.analysis else None
-    if b is None or not b.steps or not b.has_device or not b.device_known:
-        return None
-    return sum(b.share(o) for o in DEVICE_OWNERS)
-
-
-def _idle(r: Report) -> float | None:
-    busy = _busy(r)
-    return None if busy is None else 1 - busy
-
-
-def _launches(r: Report) -> float | None:
-    """Launch calls within steps, per step; None for a trace without a device."""
-    a = r.analysis
-    if a is None or not a.steps_counted or not a.breakdown.has_device:
-        return None
-    kinds = ("launch", "graph launch")
-    return sum(row.calls for row in a.runtime if row.kind in kinds) / a.steps_counted
-
-
-def _calls(r: Report, table: str) -> float | None:
-    a = r.analysis
-    if a is None or not a.steps_counted:
-        return None
-    if table != "ops" and not _device_known(a):
-        return None
-    return float(sum(row.calls for row in getattr(a, table)) / a.steps_counted)
-
-
-def _device_known(a: Analysis | None) -> bool:
-    return a is not None and a.breakdown.has_device and a.breakdown.device_known
-
-
-def _peak(r: Report) -> float | None:
-    return (
-        max((float(m.peak_allocated) for m in r.analysis.memory), default=None)
-        if (r.analysis)
-        else None
-    )
-
-
-def _reserved(r: Report) -> float | None:
-    peaks = (
-        [float(m.peak_reserved) for m in r.analysis.memory if any(m.reserved)]
-        if (r.analysis)
-        else []
-    )
-    return max(peaks, default=None)
-
-
-def _rss(r: Report) -> float | None:
-    return float(max(r.light.rss, default=0)) or None if r.light is not None else None
-
-
-# Rows.
-
-
-def _rows(
-    a: Analysis | None,
-    b: Analysis | None,
-    read: Callable[[Analysis, bool], Iterable[tuple[Key, Values]]],
-) -> tuple[RowPair, ...]:
-    if a is None or b is None or not a.steps_counted or not b.steps_counted:
-        return ()
-    detailed = bool(a.info.record_shapes) == bool(b.info.record_shapes)
-    left, right = _per_step(read(a, detailed), a), _per_step(read(b, detailed), b)
-    rows = [_row(key, left.get(key), right.get(key)) for key in dict.fromkeys([*left, *right])]
-    rows.sort(key=lambda r: (-abs(r.delta), r.name))
-    return tuple(rows)
-
-
-def _per_step(rows: Iterable[tuple[Key, Values]], a: Analysis) -> dict[Key, Values]:
-    found: dict[Key, Values] = {}
-    for key, (calls, ns) in rows:
-        known = found.get(key, (0.0, 0.0))
-        found[key] = (known[0] + calls / a.steps_counted, known[1] + ns / a.steps_counted)
-    return found
-
-
-def _row(key: Key, before: Values | None, after: Values | None) -> RowPair:
-    status: Status = "changed"
-    if before is None:
-        status = "appeared"
-    elif after is None:
-        status = "vanished"
-    elif all(_near(x, y) for x, y in zip(before, after, strict=True)):
-        status = "same"
-    calls, ns = zip(before or (0.0, 0.0), after or (0.0, 0.0), strict=True)
-    return RowPair(*key, status, *calls, *ns)
-
-
-def _near(a: float, b: float) -> bool:
-    return abs(a - b) <= _SAME * max(abs(a), abs(b))
-
-
-def _ops(a: Analysis, detailed: bool) -> Iterable[tuple[Key, Values]]:
-    return (((r.name, _detail(r, detailed)), (r.calls, r.cpu_self_ns)) for r in a.ops)
-
-
-def _device_ops(a: Analysis, detailed: bool) -> Iterable[tuple[Key, Values]]:
-    rows = (r for r in a.ops if r.device_self_ns)
-    return (((r.name, _detail(r, detailed)), (r.calls, r.device_self_ns)) for r in rows)
-
-
-def _detail(row: Any, detailed: bool) -> str:
-    parts = [row.phase.value, row.module]
-    if detailed:
-        parts.append(row.shape)
-    return " ".join(p for p in parts if p)
-
-
-def _kernels(a: Analysis, detailed: bool) -> Iterable[tuple[Key, Values]]:
-    return (((k.name, k.kind), (k.calls, k.total_ns)) for k in a.kernels)
-
-
-def _copies(a: Analysis, detailed: bool) -> Iterable[tuple[Key, Values]]:
-    rows = a.copies if _device_known(a) else ()
-    return (((c.kind, f"{c.source} → {c.target}"), (c.calls, c.total_ns)) for c in rows)
-
-
-# Around the numbers.
 
 
 def _environment(before: Report, after: Report) -> tuple[tuple[str, str, str], ...]:
@@ -329,6 +156,8 @@ def _notes(before: Report, after: Report) -> Iterable[str]:
         yield "One side ran on a device and the other on the CPU only."
     if bool(a.info.with_stack) != bool(b.info.with_stack):
         yield "One side recorded Python stacks, which slows it down."
+    if a.breakdown.source == b.breakdown.source == "window":
+        yield "Neither trace has step marks: their whole windows are compared, each as one step."
     if a.breakdown.source != b.breakdown.source:
         yield (
             f"Steps were found in two ways ({a.breakdown.source}, {b.breakdown.source}): a step "

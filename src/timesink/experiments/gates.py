@@ -23,6 +23,7 @@ _UNITS: dict[str, tuple[Unit, float]] = {
     "s": ("time", 1e9), "B": ("bytes", 1.0), "KiB": ("bytes", 2.0**10),
     "MiB": ("bytes", 2.0**20), "GiB": ("bytes", 2.0**30),
 }  # fmt: skip
+_SMALLEST = {"time": "ns", "bytes": "B"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,15 @@ class Checked:
     gate: Gate
     value: float
     holds: bool
+
+    @property
+    def text(self) -> str:
+        """For a person: ``FAILED: step_time > 5% (it is +7.1 %)``."""
+        scale = next((s for u, s in _UNITS.values() if u == self.gate.unit), 1.0)
+        shown = f"{self.value:+.2%}" if self.gate.relative else f"{self.value / scale:+,.6g}"
+        unit = "" if self.gate.relative or not self.gate.unit else f" {_SMALLEST[self.gate.unit]}"
+        word = "FAILED" if self.holds else "passed"
+        return f"{word}: {self.gate.text} (it is {shown}{unit})"
 
 
 def parse(text: str) -> Gate:

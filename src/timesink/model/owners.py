@@ -27,6 +27,11 @@ class Owner(str, Enum):
     CHECKPOINT_IO = "checkpoint/IO"
     OTHER_PYTHON = "other Python"
 
+    @property
+    def slug(self) -> str:
+        """``data_loading``: its name in JSON and in conditions."""
+        return "".join(c if c.isalnum() else "_" for c in self.value.lower())
+
 
 DEVICE_OWNERS = (Owner.DEVICE_COMPUTE, Owner.EXPOSED_COMMUNICATION, Owner.EXPOSED_COPIES)
 HOST_OWNERS = tuple(o for o in Owner if o not in DEVICE_OWNERS)

@@ -40,7 +40,21 @@ def check(case: Case) -> Finding | None:
         _SLUG, _NUMBER, _TITLE,
         cost_ns=facts.per_step(a, sum(r.cpu_self_ns for r in rows)) * (1 - hidden),
         step_ns=facts.step_ns(case),
-        evidence=(Evidence(f"{calls / a.steps_counted:,.0f} calls a step, " f"{facts.ms(sum(r.cpu_self_ns for r in rows) / calls)} each on average", count=calls), *tuple(Evidence(f"{r.name}: {r.calls / a.steps_counted:,.0f} calls a step, " f"{facts.ms(r.cpu_self_ns / r.calls)} each", r.name, r.calls, r.cpu_self_ns) for r in rows[:4])),
+        evidence=(
+            Evidence(
+                f"{calls / a.steps_counted:,.0f} calls a step, "
+                f"{facts.ms(sum(r.cpu_self_ns for r in rows) / calls)} each on average",
+                count=calls,
+            ),
+            *(
+                Evidence(
+                    f"{r.name}: {r.calls / a.steps_counted:,.0f} calls a step, "
+                    f"{facts.ms(r.cpu_self_ns / r.calls)} each",
+                    r.name, r.calls, r.cpu_self_ns,
+                )
+                for r in rows[:4]
+            ),
+        ),
         advice=_ADVICE,
         intervention="compile",
         caveat="The profiler itself makes tiny operators look slower than they are: the bound is "
