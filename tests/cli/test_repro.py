@@ -127,9 +127,10 @@ def test_what_shows_late_is_traced_to_where_it_came_in(tmp_path: Path) -> None:
     assert "# here" in LATE.splitlines()[int(operator["a"]["line"].split(":")[1].split()[0]) - 1]
     assert operator["cause"] == "generator"
     said = " ".join(done.stdout.split())
-    assert "Not reproducible: 2 runs part in step 2" in said
+    assert "2 runs part in step 2, at data that enters torch in step 0." in said
     assert "default_rng() without a seed" in said
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    prose = [line for line in done.stdout.splitlines() if not line.startswith("    ")]
+    assert max(map(len, prose)) <= 80
     assert (folder / "repro.html").exists()
     assert "late.py:4" in (folder / "repro.md").read_text()
 

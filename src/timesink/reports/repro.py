@@ -31,6 +31,11 @@ _COMPARED = (
     "backward is called on, gradients, parameters and buffers, optimizer state. Files, logs and "
     "whatever the script does after its last compared step are not."
 )
+#: Operators that nobody calls by their name.
+_PLAIN = {
+    "aten.lift_fresh": "data that enters torch",
+    "aten.set_.source": "a batch from a worker process",
+}
 _PATHS = 6  #: of what differs, in a short report
 
 
@@ -72,16 +77,22 @@ def headline(r: Reproduction) -> str:
     if first.same:
         return f"Reproducible: {_runs(r, first)} agree bit for bit{_fixed(first.switches)}."
     assert first.difference is not None
-    where = f"step {first.difference.step}"
-    operator = first.located.operator if first.located is not None else None
-    call = (operator.a or operator.b) if operator is not None else None
-    if call is not None:
-        module = f" in module {call.module}" if call.module else ""
-        back = ", in the backward pass" if call.backward else ""
-        where += f", at {call.name}{module}{back}"
-    elif first.difference.section:
-        where += f", in its {first.difference.section}"
+    where = f"step {first.difference.step}{_operator(first)}"
     return f"Not reproducible{_fixed(first.switches)}: {r.runs} runs part in {where}."
+
+
+def _operator(found: Round) -> str:
+    assert found.difference is not None
+    operator = found.located.operator if found.located is not None else None
+    call = (operator.a or operator.b) if operator is not None else None
+    if call is None:
+        section = found.difference.section
+        return f", in its {section}" if section else ""
+    name = next((words for part, words in _PLAIN.items() if part in call.name), call.name)
+    module = f" in module {call.module}" if call.module else ""
+    back = ", in the backward pass" if call.backward else ""
+    earlier = f" in step {call.step}" if call.step != found.difference.step else ""
+    return f", at {name}{module}{back}{earlier}"
 
 
 def _runs(r: Reproduction, found: Round) -> str:

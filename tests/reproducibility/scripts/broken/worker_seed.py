@@ -26,5 +26,5 @@ if __name__ == "__main__":
         Noise(), batch_size=2, num_workers=2, worker_init_fn=seed_worker,
         multiprocessing_context="fork",
     )  # fmt: skip
-    for noise in loader:
-        model(noise)  # cause: process id
+    for noise in loader:  # cause: process id
+        model(noise)

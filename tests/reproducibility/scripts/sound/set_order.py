@@ -22,12 +22,7 @@ text = [
     "tree",
 ]
 numbers = {word: i for i, word in enumerate(sorted(set(text)))}
-model = torch.nn.Sequential(torch.nn.Embedding(20, 4), torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-
-for start in range(0, 12, 4):
-    words = torch.tensor([numbers[w] for w in text[start : start + 4]])
-    loss = model(words).square().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+model = torch.nn.Embedding(20, 4)
+numbered = torch.tensor([numbers[word] for word in text])
+for words in torch.utils.data.DataLoader(numbered, batch_size=4):
+    model(words)
