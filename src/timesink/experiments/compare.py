@@ -52,7 +52,9 @@ def _step(before: Report, after: Report) -> tuple[Pair, str]:
     light = [_steady(r.light) for r in (before, after)]
     if all(light):
         walls = [median(walls) for walls in light]
-        return Pair("step_time", "time", walls[0], walls[1]), "median of all steady steps"
+        return Pair(
+            "step_time", "time", walls[0], walls[1]
+        ), f"median of {len(light[0]):,} and {len(light[1]):,} steps"
     means = [_mean_step(r.analysis) for r in (before, after)]
     for report, mean in zip((before, after), means, strict=True):
         if mean is None:
@@ -60,7 +62,9 @@ def _step(before: Report, after: Report) -> tuple[Pair, str]:
                 f"{report.title} has no step that could be compared.",
                 "Record a window: timesink run, or torch.profiler with .step().",
             )
-    return Pair("step_time", "time", means[0], means[1]), "mean of the recorded steps"
+    counts = [len(r.analysis.breakdown.verdict_steps) for r in (before, after) if r.analysis]
+    source = f"mean of {counts[0]:,} and {counts[1]:,} recorded steps"
+    return Pair("step_time", "time", means[0], means[1]), source
 
 
 def _steady(light: LightSteps | None) -> list[int]:
@@ -118,8 +122,9 @@ def _fields(r: Report) -> Environment:
         fields["trace.format"] = info.generation
         fields["trace.devices"] = ", ".join(dict.fromkeys(d.name for d in info.devices if d.name))
         fields["trace.world size"] = str(info.world_size or "")
-        fields["trace.shapes"] = str(info.record_shapes)
-        fields["trace.stacks"] = str(info.with_stack)
+        for name, value in (("shapes", info.record_shapes), ("stacks", info.with_stack)):
+            if value is not None:
+                fields[f"trace.{name}"] = "yes" if value else "no"
         fields.update((f"trace.{k}", v) for k, v in info.versions)
     return Environment(tuple(fields.items()))
 

@@ -78,4 +78,7 @@ def kernels(a: Analysis, detailed: bool) -> Iterable[tuple[Key, Values]]:
 
 def copies(a: Analysis, detailed: bool) -> Iterable[tuple[Key, Values]]:
     """Copies and memsets by kind and memory."""
-    return (((c.kind, f"{c.source} → {c.target}"), (c.calls, c.total_ns)) for c in a.copies)
+    return (
+        ((c.kind, " → ".join(x for x in (c.source, c.target) if x)), (c.calls, c.total_ns))
+        for c in a.copies
+    )

@@ -11,7 +11,10 @@ import contextlib
 import dataclasses
 import json
 import os
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +90,7 @@ class _Inside:
 
         self.sources = SourceWatch(first)
         after_import("numpy", self.sources.numpy_imported)
+        sys.meta_path.insert(0, _Before("torch", self.sources.pause))
         self.sources.__enter__()
 
     def _torch_imported(self) -> None:
@@ -100,6 +104,8 @@ class _Inside:
 
             self.hasher = OperatorHasher(self.orders.first, self.orders.last)
             self.hasher.__enter__()
+        if self.sources is not None:
+            self.sources.go_on()
 
     def _step(self) -> None:
         self.steps += 1
@@ -148,6 +154,18 @@ class _Inside:
         self.written += len(new)
         lines = [*map(storing.call_line, new), storing.record_line(record)]
         _append(self.session.folder / OPERATORS, lines)
+
+
+class _Before(MetaPathFinder):
+    """Calls when a module is about to be imported."""
+
+    def __init__(self, name: str, call: Callable[[], None]) -> None:
+        self._name, self._call = name, call
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname == self._name:
+            sys.meta_path.remove(self)
+            self._call()
 
 
 def _append(path: Path, lines: list[str]) -> None:
