@@ -61,15 +61,24 @@ class SourceWatch:
     def __enter__(self) -> SourceWatch:
         self.numpy_imported()
         self.on = sys.getprofile() is None
-        if self.on:
-            threading.setprofile(self._called)
-            sys.setprofile(self._called)
+        self.go_on()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def pause(self) -> None:
+        """See nothing until :meth:`go_on`: what a large library does while it is imported counts
+        for nothing and takes long to watch."""
         if self.on and sys.getprofile() == self._called:
             sys.setprofile(None)
             threading.setprofile(None)
+
+    def go_on(self) -> None:
+        """After :meth:`pause`."""
+        if self.on and sys.getprofile() is None:
+            threading.setprofile(self._called)
+            sys.setprofile(self._called)
+
+    def __exit__(self, *error: object) -> None:
+        self.pause()
         if self._default_rng is not None:
             sys.modules["numpy"].random.default_rng = self._default_rng
             self._default_rng = None

@@ -157,14 +157,14 @@ class _Inside:
 
 
 class _Before(MetaPathFinder):
-    """Calls when a module is about to be imported."""
+    """Calls when a module is about to be imported. It stays where it is: a finder that removes
+    itself and finds nothing makes Python skip the next one."""
 
     def __init__(self, name: str, call: Callable[[], None]) -> None:
         self._name, self._call = name, call
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
         if fullname == self._name:
-            sys.meta_path.remove(self)
             self._call()
 
 
