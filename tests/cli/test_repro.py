@@ -60,7 +60,7 @@ def adds_in_any_order() -> bool:
         for _ in range(20)
     }
     torch.set_num_threads(before)
-    return len(sums) > 10
+    return len(sums) > 2
 
 
 @pytest.mark.parametrize(("name", "switch"), BROKEN.items())
@@ -85,7 +85,7 @@ def test_a_hidden_cause_is_found_at_its_line_and_its_remedy_checked(
     assert agree == ([[switch]] if switch else [])
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", sorted(p.stem for p in (SCRIPTS / "sound").glob("*.py")))
 def test_its_reproducible_twin_passes(name: str, tmp_path: Path) -> None:
     script = SCRIPTS / "sound" / f"{name}.py"
     done = timesink("repro", "--json", "--steps", "3", str(script), cwd=tmp_path)
@@ -102,16 +102,10 @@ import numpy as np, torch
 torch.manual_seed(0)
 late = torch.from_numpy(np.random.default_rng().normal(size=3).astype("f4"))  # here
 model = torch.nn.Linear(3, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(4):
-    x = torch.randn(5, 3)
+for step, x in enumerate(torch.utils.data.DataLoader(torch.randn(8, 3), batch_size=2)):
     if step == 2:
         x = x + late
-    loss = model(x).square().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    print(step, loss.item())
+    model(x)
 """
 
 
@@ -149,17 +143,34 @@ def test_a_saved_fingerprint_is_compared_with(tmp_path: Path) -> None:
     against = answer(again)["against"]
     assert (against["steps"], against["difference"]) == (4, None)
     assert "env.OMP_NUM_THREADS" in [name for name, _, _ in against["environment"]]
-    script.write_text(SOUND.replace("lr=0.1", "lr=0.2"))
+    script.write_text(SOUND.replace("step == 2", "step == 1"))
     other = timesink(*words, "--against", "fp.json", "train.py", cwd=tmp_path)
     assert other.returncode == 1
     difference = answer(other)["against"]["difference"]
-    assert (difference["step"], difference["where"][0][0]) == (0, "parameters")
+    assert (difference["step"], difference["where"][0][0]) == (1, "inputs")
     assert answer(other)["rounds"][0]["difference"] is None
+
+
+TRAINING = """
+import numpy as np, random, torch
+random.seed(0)
+np.random.seed(0)
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(3, 9), torch.nn.Dropout(0.3), torch.nn.Linear(9, 2))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+for step in range(4):
+    x = torch.randn(5, 3) * random.random() + torch.from_numpy(np.random.rand(3)).float()
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item())
+"""
 
 
 def test_a_script_prints_what_it_prints_without_us(tmp_path: Path) -> None:
     """Fingerprints change nothing: every loss is the same, to its last digit."""
-    (tmp_path / "train.py").write_text(SOUND)
+    (tmp_path / "train.py").write_text(TRAINING)
     plain = subprocess.run(
         [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -14,5 +14,5 @@ def histogram(rows):
 
 
 for _batch in torch.utils.data.DataLoader(range(2)):
-    for _repeat in range(20):
+    for _repeat in range(100):
         model(histogram(values))
