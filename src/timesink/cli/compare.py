@@ -18,14 +18,10 @@ def command(
     after: Annotated[Path, typer.Argument(metavar="AFTER", show_default=False)],
     fail_if: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fail-if", metavar="CONDITION", help='Exit 3 if, say, "step_time > 5%".'
-        ),
+        typer.Option("--fail-if", metavar="CONDITION", help='Exit 3 if, say, "step_time > 5%".'),
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page here.")] = None,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write it here.")
-    ] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write it here.")] = None,
     json: JsonOption = False,
     rank: RankOption = None,
     no_cache: NoCacheOption = False,

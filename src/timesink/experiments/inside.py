@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import random
 import runpy
 import threading
 import time
@@ -27,6 +26,7 @@ from timesink.experiments.interventions import parse
 from timesink.experiments.interventions.base import Intervention, Recorder
 from timesink.experiments.observe import GradNorms, Inputs, Losses, peak_memory
 from timesink.model.experiments import Effect
+from timesink.reproducibility.seeding import seed_everything
 
 #: What ``RunOptions.extension`` names.
 EXTENSION = "timesink.experiments.inside:install"
@@ -93,23 +93,14 @@ class _Inside:
     def install(self) -> None:
         """Before the script; what needs torch waits until the script has imported it."""
         os.environ["TIMESINK_EXPERIMENT"] = "1"
-        random.seed(self.orders.seed)
-        after_import("numpy", self._seed_numpy)
+        seed_everything(self.orders.seed)
         after_import("torch", self._torch_imported)
         self.session.on_step.append(self._step)
         self.session.on_finish.append(self._finish)
         if self.orders.patch:
             self.patched = _patch(self.orders.patch)
 
-    def _seed_numpy(self) -> None:
-        import numpy
-
-        numpy.random.seed(self.orders.seed % 2**32)
-
     def _torch_imported(self) -> None:
-        import torch
-
-        torch.manual_seed(self.orders.seed)
         for intervention, recorder in self.changes:
             intervention.kind.install(intervention.value, recorder)
         self.losses.install()

@@ -25,6 +25,10 @@ _ARMS: tuple[Arm, ...] = ("A", "B")
 _EXTRA = 2  #: for the warm-up
 #: Beyond it, an interval that holds 1 says nothing: too noisy.
 _TELLS_NOTHING = 0.05
+#: Ends of an interval further apart than this ratio are not worth printing.
+_NOTHING = 4.0
+#: Cores that other programs may use before they are blamed for the noise.
+_BUSY = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,8 @@ def _speed(e: Experiment) -> Speed:
     own = stats.itself([b for o in e.of("A", "timed") if (b := blocks(o, measure))], e.design.seed)
     before = median([value(a, measure) for a, _ in pairs])
     after = median([value(b, measure) for _, b in pairs])
-    outcome, text = verdict(found, e.design) if found else ("too noisy", _too_few(e))
+    others = median(o.others or 0.0 for pair in pairs for o in pair)
+    outcome, text = verdict(found, e.design, others) if found else ("too noisy", _too_few(e))
     return Speed(outcome, text, found, own, len(pairs), before, after)
 
 
@@ -159,8 +164,9 @@ def _too_few(e: Experiment) -> str:
     )
 
 
-def verdict(found: Interval, design: Design) -> tuple[Outcome, str]:
-    """One of: faster, slower, no difference found, too noisy; with the numbers."""
+def verdict(found: Interval, design: Design, others: float = 0.0) -> tuple[Outcome, str]:
+    """One of: faster, slower, no difference found, too noisy; with the numbers. ``others``: cores
+    that other programs kept busy."""
     per = " per sample" if design.change.numerics == "training" else ""
     if found.low > 1:
         return "faster", f"{times(found.estimate)} faster{per} {span(found.low, found.high)}"
@@ -171,10 +177,17 @@ def verdict(found: Interval, design: Design) -> tuple[Outcome, str]:
     if widest <= _TELLS_NOTHING:
         percent = math.ceil(1000 * widest) / 10
         return "no difference", f"no difference found{per} (smaller than {percent:g} %)"
-    return "too noisy", (
-        f"too noisy: anything between {times(found.low)} and {times(found.high)}. Close other "
-        "programs, or give it more time (--budget) and longer processes (--seconds)."
-    )
+    told = f"anything between {times(found.low)} and {times(found.high)}"
+    if found.high > _NOTHING * found.low:
+        told = "the runs differ too much from one another to say anything"
+    return "too noisy", f"too noisy: {told}. {_remedy(others)}"
+
+
+def _remedy(others: float) -> str:
+    more = "give it more time (--budget) and longer processes (--seconds)"
+    if others < _BUSY:
+        return f"Close other programs, or {more}."
+    return f"Other programs kept {others:.1f} cores busy meanwhile: stop them, or {more}."
 
 
 def times(value: float) -> str:

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from timesink.capture.steplog import read_steps
 from timesink.capture.supervise import run_detached
 from timesink.experiments.inside import EXTENSION, OBSERVED, Orders
 from timesink.experiments.interventions import parse
+from timesink.experiments.load import Load
 from timesink.experiments.plan import Job, timed_steps
 from timesink.experiments.steady import steady
 from timesink.model.experiments import Arm, Command, Design, Effect, Experiment, Observation
 from timesink.model.run import Schedule
+from timesink.reproducibility.seeding import environment_for
 
 OUTPUT = "output.txt"
 CACHE = "compiled"
@@ -36,7 +39,7 @@ def run_process(e: Experiment, job: Job, folder: Path) -> Observation:
         own = folder / f"{name}-{number}"
     own.mkdir(parents=True)
     options = _options(e, job, own)
-    began = time.monotonic()
+    began, load = time.monotonic(), Load()
     code: int | None = None
     error = ""
     try:
@@ -50,7 +53,8 @@ def run_process(e: Experiment, job: Job, folder: Path) -> Observation:
         error = ending(code, own / OUTPUT)
     except TimeoutError as late:
         error = f"{late} Raise --timeout or take fewer steps."
-    return _observed(own, job, time.monotonic() - began, code, error)
+    found = _observed(own, job, time.monotonic() - began, code, error)
+    return replace(found, others=load.others())
 
 
 def _options(e: Experiment, job: Job, own: Path) -> RunOptions:
@@ -93,7 +97,7 @@ def _variables(design: Design, arm: Arm, folder: Path) -> Mapping[str, str]:
     the first process compiles for real, and the others find it done, in both arms alike."""
     cache = str((folder / CACHE).resolve())
     found = {
-        "PYTHONHASHSEED": str(design.seed % 2**32),
+        **environment_for(design.seed),
         "TORCHINDUCTOR_CACHE_DIR": cache,
         "TRITON_CACHE_DIR": f"{cache}/triton",
     }

@@ -39,8 +39,8 @@ class Observation:
     steps; ``mean_ns`` over everything after the warm-up. ``block_ns``: the blocks. ``compile_ns``:
     what the steps in which a compiler ran took beyond a typical one. ``losses``: the tensor that
     backward was called on, in order; ``grad_norms`` at each optimizer step and ``inputs``
-    (fingerprints of what the outermost module was given) in check runs only. ``error``: how it
-    ended if not well.
+    (fingerprints of what the outermost module was given) in check runs only. ``others``: cores that
+    other programs kept busy meanwhile, None where unknown. ``error``: how it ended if not well.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Observation:
     device_allocated: int = 0
     device_reserved: int = 0
     seconds: float = 0.0
+    others: float | None = None
     exit_code: int | None = None
     error: str = ""
     notes: tuple[str, ...] = ()

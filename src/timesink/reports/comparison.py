@@ -54,6 +54,8 @@ def signed_share(change: float | None) -> str:
         return units.UNKNOWN
     if change == 0:
         return "no change"
+    if abs(change) < 0.001:
+        return "within 0.1 %"
     return ("+" if change > 0 else "−") + units.share(abs(change))
 
 
@@ -104,10 +106,17 @@ def _numbers(c: Comparison) -> Section | None:
     for kind, name in _UNITS:
         pairs = [p for p in c.numbers if p.unit == kind and p.name not in _OWNERS and _known(p)]
         columns = (Column(name), Column("before", kind), Column("after", kind), Column("change"))
-        rows = tuple((label(p.name), p.before, p.after, signed_share(p.change)) for p in pairs)
+        rows = tuple((label(p.name), p.before, p.after, _change(p)) for p in pairs)
         if rows:
             made.append(Table(f"numbers-{name}", columns, rows, brief=len(rows)))
     return Section("Numbers", tuple(made)) if made else None
+
+
+def _change(p: Pair) -> str:
+    """Of a share in points: a change of a share in percent would be read as points anyway."""
+    if p.unit != "share" or p.delta is None:
+        return signed_share(p.change)
+    return f"{100 * p.delta:+.1f} points".replace("-", "−")
 
 
 def label(name: str) -> str:
@@ -125,23 +134,25 @@ def _rows(title: str, name: str, found: Sequence[RowPair]) -> Section | None:
         return None
     if not changed:
         return Section(title, (Paragraph("No change."),), detail=True)
-    columns = (
-        Column("name"), Column("matched by"), Column(""), Column("calls before", "count"),
-        Column("after", "count"), Column("before", "time"), Column("after", "time"),
-        Column("change"),
-    )  # fmt: skip
+    columns = tuple(Column(c) for c in ("name", "matched by", "calls", "time", "change"))
     rows = tuple(
         (
-            r.name, r.detail, r.status if r.status != "changed" else "",
-            r.calls_before if r.status != "appeared" else None,
-            r.calls_after if r.status != "vanished" else None,
-            r.ns_before if r.status != "appeared" else None,
-            r.ns_after if r.status != "vanished" else None,
+            r.name,
+            r.detail,
+            _both(r, units.number(r.calls_before), units.number(r.calls_after)),
+            _both(r, units.time(r.ns_before), units.time(r.ns_after)),
             _delta(r.delta),
         )
         for r in changed
-    )  # fmt: skip
+    )
     return Section(title, (Paragraph(_counts(found)), Table(name, columns, rows)))
+
+
+def _both(r: RowPair, before: str, after: str) -> str:
+    """``5 → 7``; a dash where it was not there."""
+    return (
+        f"{'–' if r.status == 'appeared' else before} → {'–' if r.status == 'vanished' else after}"
+    )
 
 
 def _counts(found: Iterable[RowPair]) -> str:
