@@ -39,8 +39,9 @@ def difference(a: Sequence[float], b: Sequence[float], tolerance: float) -> Diff
         if x == y or (math.isnan(x) and math.isnan(y)):
             continue
         exact = False
-        gap = abs(x - y) / max(abs(x), abs(y))
-        gap = gap if math.isfinite(gap) else math.inf
+        finite = math.isfinite(x) and math.isfinite(y)
+        gap = abs(x - y) / max(abs(x), abs(y)) if finite else math.inf
+        gap = gap if math.isfinite(gap) else math.inf  # the difference itself may overflow
         worst = max(worst, gap)
         if first is None and gap > tolerance:
             first = i
