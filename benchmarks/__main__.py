@@ -1,4 +1,4 @@
-"""``python -m benchmarks [reading] [peers] [overhead]``: all of them when none is named."""
+"""``python -m benchmarks [reading] [peers] [overhead] [aa]``: all of them when none is named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import overhead, peers, reading
+from benchmarks import aa, overhead, peers, reading
 
 TRACES = Path(
     os.environ.get("TIMESINK_TRACES", Path(__file__).parents[2] / "shared" / "traces")
@@ -16,7 +16,7 @@ WORK = Path(os.environ.get("TIMESINK_BENCH", Path.home() / ".cache" / "timesink-
 
 def main(names: list[str]) -> None:
     WORK.mkdir(parents=True, exist_ok=True)
-    chosen = names or ["reading", "peers", "overhead"]
+    chosen = names or ["reading", "peers", "overhead", "aa"]
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}", flush=True)
     for name in chosen:
         print(f"\n== {name}", flush=True)
@@ -26,8 +26,10 @@ def main(names: list[str]) -> None:
             peers.main(TRACES, WORK)
         elif name == "overhead":
             overhead.main()
+        elif name == "aa":
+            aa.main()
         else:
-            sys.exit(f"no benchmark {name}: reading, peers, overhead")
+            sys.exit(f"no benchmark {name}: reading, peers, overhead, aa")
 
 
 main(sys.argv[1:])

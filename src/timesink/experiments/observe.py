@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import wraps
 from typing import Any
 
@@ -169,6 +169,3 @@ def _peak_rss() -> int:
         return peak if sys.platform == "darwin" else peak * 1024
     except (ImportError, OSError):
         return 0
-
-
-Reader = Callable[[], dict[str, Any]]

@@ -11,8 +11,18 @@ from typing import Any
 Edit = Callable[[MutableMapping[str, Any]], None]
 
 
+_edits: list[Edit] = []
+
+
 def each_loader(edit: Edit) -> None:
-    """Call ``edit`` before every DataLoader is made, from now on."""
+    """Call ``edit`` before every DataLoader is made, from now on; several in the order in which
+    they came, so that a later one sees what an earlier one has changed."""
+    _edits.append(edit)
+    if len(_edits) == 1:
+        _watch()
+
+
+def _watch() -> None:
     from torch.utils.data import DataLoader
 
     make: Any = DataLoader.__init__
@@ -22,7 +32,8 @@ def each_loader(edit: Edit) -> None:
     def edited(self: Any, *args: Any, **kwargs: Any) -> None:
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        edit(bound.arguments)
+        for edit in _edits:
+            edit(bound.arguments)
         make(*bound.args, **bound.kwargs)
 
     DataLoader.__init__ = edited

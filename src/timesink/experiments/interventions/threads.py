@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from timesink.experiments.interventions.base import Kind, Recorder, whole_number
+from timesink.experiments.interventions.base import Kind, Recorder, plural, whole_number
 
 
 def install(value: str, recorder: Recorder) -> None:
@@ -13,7 +13,7 @@ def install(value: str, recorder: Recorder) -> None:
 
     wanted = int(value)
     if torch.get_num_threads() == wanted:
-        recorder.left(f"torch uses {wanted} threads already")
+        recorder.left(f"torch uses {plural(wanted, 'thread')} already")
         return
     set_threads = torch.set_num_threads
     set_threads(wanted)
@@ -22,14 +22,9 @@ def install(value: str, recorder: Recorder) -> None:
     def set_again(count: Any) -> None:
         set_threads(count)
         if torch.get_num_threads() != wanted:
-            recorder.undone(f"the script itself sets {count} threads")
+            recorder.undone(f"the script itself sets {plural(count, 'thread')}")
 
     torch.set_num_threads = set_again
-
-
-def variables(value: str) -> dict[str, str]:
-    """What libraries beside torch read."""
-    return {"OMP_NUM_THREADS": value, "MKL_NUM_THREADS": value}
 
 
 KIND = Kind(
