@@ -531,6 +531,24 @@ def no_anomaly_wanted() -> Generator[None, None, Any]:
     return torch.is_anomaly_enabled()
 
 
+@scene("deterministic")
+def deterministic() -> Generator[None, None, Any]:
+    import torch
+
+    yield
+    empty = torch.empty(3).isnan().all().item()
+    return [torch.are_deterministic_algorithms_enabled(), empty]
+
+
+@scene("deterministic")
+def deterministic_already() -> Generator[None, None, Any]:
+    import torch
+
+    torch.use_deterministic_algorithms(True)
+    yield
+    return None
+
+
 @scene("env:SCENE=a=b", "env:OTHER=1")
 def env() -> Generator[None, None, Any]:
     os.environ.update(SCENE="a=b", OTHER="1")  # as the process is started with

@@ -220,6 +220,16 @@ def test_no_anomaly(scenes: Played) -> None:
     assert scenes.effect("no_anomaly_wanted")[0] == 0
 
 
+def test_deterministic(scenes: Played) -> None:
+    assert scenes.said("deterministic") == [True, True], "and memory is filled"
+    count, text, _ = scenes.effect("deterministic")
+    assert count > 2, text
+    assert scenes.effect("deterministic_already")[0] == 0
+    variables = parse("deterministic").kind.variables
+    assert variables
+    assert set(variables("")) == {"CUBLAS_WORKSPACE_CONFIG", "TORCHINDUCTOR_DETERMINISTIC"}
+
+
 def test_env(scenes: Played) -> None:
     for count, text, _ in scenes.effects("env").values():
         assert count is None

@@ -39,17 +39,21 @@ def run(
     out: Path,
     name: str | None = None,
     ranks: tuple[int, ...] = (),
+    seed: int | None = None,
+    deterministic: bool = False,
 ) -> RunOutcome:
     """Run a script or module in a supervised child; returns when it has ended, however it ended.
 
-    ``ranks`` limits the profiler window to some ranks of a torchrun job (all when empty).
+    ``ranks`` limits the profiler window to some ranks of a torchrun job (all when empty). With a
+    ``seed`` every generator starts from it, see :func:`timesink.seed_everything`.
     """
     from timesink.capture.options import RunOptions
     from timesink.capture.supervise import run_child
 
     options = RunOptions.make(
-        script, module=module, schedule=schedule, out=out, name=name, ranks=ranks
-    )
+        script, module=module, schedule=schedule, out=out, name=name, ranks=ranks, seed=seed,
+        deterministic=deterministic,
+    )  # fmt: skip
     outcome = run_child(options)
     if options.rank == 0 and options.world_size > 1:
         _await_peers(outcome.folder, options.world_size)

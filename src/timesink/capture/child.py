@@ -19,6 +19,7 @@ from timesink.capture.options import VARIABLE, RunOptions
 from timesink.capture.quick_session import QuickSession
 from timesink.capture.session import Session
 from timesink.errors import TimesinkError
+from timesink.reproducibility.seeding import seed_everything
 
 _PR_SET_PDEATHSIG = 1
 
@@ -31,6 +32,8 @@ def main() -> None:
     if options.extension and isinstance(session, Session):
         module, _, function = options.extension.partition(":")
         getattr(importlib.import_module(module), function)(session, options.extension_data)
+    if options.seed is not None and isinstance(session, Session):
+        session.seeds = seed_everything(options.seed, options.deterministic)
     after_import("torch", session.torch_imported)
     session.start()
     pid = os.getpid()

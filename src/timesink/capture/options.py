@@ -26,6 +26,8 @@ class RunOptions:
     ``window``: whether this rank records a profiler window. ``quick``: the whole run is profiled
     for ``timesink quick`` instead of a window. ``extension``: "module:function", called in the
     child before the script with its :class:`Session` and ``extension_data`` (experiments use it).
+    ``seed``: every generator and the hash of text start from it, None: the script's own business;
+    ``deterministic``: torch uses deterministic algorithms only.
     """
 
     script: str
@@ -39,6 +41,8 @@ class RunOptions:
     quick: bool = False
     extension: str = ""
     extension_data: str = ""
+    seed: int | None = None
+    deterministic: bool = False
 
     @staticmethod
     def make(
@@ -50,6 +54,8 @@ class RunOptions:
         name: str | None = None,
         ranks: tuple[int, ...] = (),
         quick: bool = False,
+        seed: int | None = None,
+        deterministic: bool = False,
     ) -> RunOptions:
         """Options for this process, with the run folder made (or joined, under torchrun)."""
         if not module and not Path(script[0]).is_file():
@@ -69,6 +75,8 @@ class RunOptions:
             world_size=world,
             window=schedule.active > 0 and (not ranks or rank in ranks),
             quick=quick,
+            seed=seed,
+            deterministic=deterministic,
         )
 
     def dump(self) -> str:

@@ -19,8 +19,10 @@ from timesink.capture.options import RunOptions
 from timesink.capture.steplog import StepLog, StepRow
 from timesink.capture.window import Window
 from timesink.errors import TimesinkError
-from timesink.model.run import LoaderInfo, RunRecord
+from timesink.model.reproducibility import SeedRecord
+from timesink.model.run import Environment, LoaderInfo, RunRecord
 from timesink.reproducibility.environment import environment
+from timesink.reproducibility.seeding import completed, fields
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _MEMORY_EVERY_NS = 100_000_000
@@ -48,6 +50,8 @@ class Session:
         self._begun = False
         self._window_written = False
         self._finished = False
+        #: What ``run --seed`` did before the script.
+        self.seeds: SeedRecord | None = None
         #: Extensions: called after each step that was logged, and once when the script has ended.
         self.on_step: list[Callable[[], None]] = []
         self.on_finish: list[Callable[[], None]] = []
@@ -209,7 +213,7 @@ class Session:
         trace = f"rank{options.rank}.trace.json.gz"
         return dataclasses.replace(
             record,
-            environment=environment(),
+            environment=self._environment(notes),
             total_steps=self.steps,
             recorded_steps=window.recorded if window else 0,
             trace_file=trace if window and window.exported else "",
@@ -219,6 +223,14 @@ class Session:
             optimizers=tuple(self.optimizers[:_MAX_LOADERS]),
             ended=datetime.now().astimezone().isoformat(timespec="seconds") if ended else "",
         )
+
+    def _environment(self, notes: list[str]) -> Environment:
+        found = environment()
+        if self.seeds is None:
+            return found
+        seeds = completed(self.seeds)
+        notes += [f"Seeding: {dial}." for dial in seeds.of("not set")]
+        return Environment((*found.fields, *fields(seeds)))
 
     def _about_window(self) -> list[str]:
         if not self.hooked:

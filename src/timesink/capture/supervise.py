@@ -24,6 +24,7 @@ from timesink.capture.steplog import read_steps
 from timesink.errors import BadUsage, TimesinkError
 from timesink.model.run import Environment, RunRecord
 from timesink.reproducibility.environment import environment
+from timesink.reproducibility.seeding import environment_for
 
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGINT")
 #: Not ``-m``: that would put the working folder, whose files may hide the standard library's,
@@ -47,8 +48,11 @@ class Outcome:
 
 def run_child(options: RunOptions) -> Outcome:
     """Run the script in a child until it ends, and complete its record."""
+    variables = {}
+    if options.seed is not None:
+        variables = environment_for(options.seed, options.deterministic)
     _begin(options)
-    child = _start(options, {})
+    child = _start(options, variables)
     with _forwarding(child):
         found = environment()  # as it is when the script starts, whatever becomes of it
         code = child.wait()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from timesink.cli.common import flush, reader_may_leave, write_bytes
-from timesink.errors import TimesinkError
+from timesink.errors import BadUsage, TimesinkError
 from timesink.reports.units import clean
 
 if TYPE_CHECKING:
@@ -52,6 +52,13 @@ def command(
     ranks: Annotated[
         str, typer.Option("--ranks", help="Ranks whose window is recorded, e.g. 0,1.")
     ] = "",
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Seed every generator, and the hash of text, before the script."),
+    ] = None,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="With --seed: deterministic algorithms only.")
+    ] = False,
     out: OutOption = Path("timesink_runs"),
     name: NameOption = None,
     json: Annotated[
@@ -76,13 +83,16 @@ def command(
     from timesink import api
     from timesink.model.run import Schedule
 
+    if deterministic and seed is None:
+        raise BadUsage("--deterministic needs a seed.", "Add --seed 1, say.")
     if api.is_launcher(script[0], module):
         api.launch(script[1:], _own_options(script[0]))
 
     schedule = Schedule(wait, warmup, active, shapes, with_stack, memory, max_seconds)
     outcome = api.run(
-        script, module=module, schedule=schedule, out=out, name=name, ranks=_ranks(ranks)
-    )
+        script, module=module, schedule=schedule, out=out, name=name, ranks=_ranks(ranks),
+        seed=seed, deterministic=deterministic,
+    )  # fmt: skip
     if outcome.reports_here:
         _report(outcome.folder, json=json, quiet=quiet)
     leave(outcome.exit_code, outcome.signal)
@@ -94,8 +104,6 @@ def _own_options(script: str) -> list[str]:
 
 
 def _ranks(text: str) -> tuple[int, ...]:
-    from timesink.errors import BadUsage
-
     try:
         return tuple(int(r) for r in text.split(",") if r.strip())
     except ValueError:

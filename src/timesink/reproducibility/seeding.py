@@ -8,6 +8,7 @@ imports neither: what is not imported yet is seeded at the moment it is.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import operator
 import os
@@ -21,6 +22,8 @@ from timesink.model.reproducibility import Dial, SeedRecord
 from timesink.reproducibility.later import when_imported
 from timesink.reproducibility.torch_dials import CUBLAS, cublas_is_deterministic, torch_dials
 
+#: What was done when a library was imported, after it had been asked for.
+_since: dict[str, tuple[Dial, ...]] = {}
 _LARGEST = 2**32 - 1  # of NumPy's legacy generator and of PYTHONHASHSEED
 _REMAINS = (
     "generators that the program makes without a seed (numpy.random.default_rng(), "
@@ -60,6 +63,22 @@ def seed_everything(
     if deterministic and warn_only:
         remains += ("operators without a deterministic form: torch warns of each and goes on",)
     return SeedRecord(used, deterministic, tuple(dials), remains)
+
+
+def completed(record: SeedRecord) -> SeedRecord:
+    """The record with what has been done since, when NumPy and torch were imported."""
+    dials: list[Dial] = []
+    for dial in record.dials:
+        done = _since.get(dial.name.split()[0]) if dial.state == "later" else None
+        dials += done or (dial,)
+    return dataclasses.replace(record, dials=tuple(dials))
+
+
+def fields(record: SeedRecord) -> tuple[tuple[str, str], ...]:
+    """A record as fields of the environment, "seed.…", so that two runs can be compared."""
+    switches = "yes" if record.deterministic else "no"
+    dials = ((f"seed.{d.name}", f"{d.value} ({d.state})".strip()) for d in record.dials)
+    return (("seed", str(record.seed)), ("seed.deterministic", switches), *dials)
 
 
 def environment_for(seed: int, deterministic: bool = False) -> dict[str, str]:
@@ -135,13 +154,16 @@ def _numpy_dial(seed: int) -> Iterator[Dial]:
 
     def now() -> None:
         sys.modules["numpy"].random.seed(seed)
+        _since["numpy"] = (done,)
 
+    done = Dial(name, "set", str(seed), "default_rng() generators stay the program's own")
     if hasattr(sys.modules.get("numpy"), "random"):
         now()
-        yield Dial(name, "set", str(seed), "default_rng() generators stay the program's own")
+        yield done
     elif importlib.util.find_spec("numpy") is None:
         yield Dial(name, "not there")
     else:
+        _since.pop("numpy", None)
         when_imported("numpy", now)
         yield Dial(name, "later", str(seed), "when numpy is imported")
 
@@ -152,10 +174,10 @@ def _torch_dials(seed: int, deterministic: bool, warn_only: bool) -> Iterator[Di
     elif importlib.util.find_spec("torch") is None:
         yield Dial("torch", "not there")
     else:
-        when_imported("torch", lambda: _run(seed, deterministic, warn_only))
+        _since.pop("torch", None)
+        when_imported("torch", lambda: _now(seed, deterministic, warn_only))
         yield Dial("torch", "later", str(seed), "when torch is imported")
 
 
-def _run(seed: int, deterministic: bool, warn_only: bool) -> None:
-    for _ in torch_dials(seed, deterministic, warn_only):
-        pass
+def _now(seed: int, deterministic: bool, warn_only: bool) -> None:
+    _since["torch"] = tuple(torch_dials(seed, deterministic, warn_only))

@@ -9,6 +9,7 @@ from timesink.experiments.interventions import (
     channels_last,
     compile_,
     cudnn_benchmark,
+    deterministic,
     env,
     flush_denormal,
     foreach_optimizer,
@@ -30,7 +31,7 @@ KINDS: tuple[Kind, ...] = tuple(
     for module in (
         num_workers, pin_memory, persistent_workers, prefetch_factor, batch_size, compile_,
         channels_last, autocast, tf32, cudnn_benchmark, fused_optimizer, foreach_optimizer,
-        threads, flush_denormal, gc_freeze, set_to_none, no_anomaly, env,
+        threads, flush_denormal, gc_freeze, set_to_none, no_anomaly, deterministic, env,
     )
 )  # fmt: skip
 _BY_NAME = {kind.name: kind for kind in KINDS}
