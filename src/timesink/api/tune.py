@@ -44,7 +44,7 @@ def tune(
 
     deadline = time.monotonic() + design.budget_s
     first, folder = begin(replace(design, change=Change("measured")), out, name or _name(design))
-    report = _measured(first, folder)
+    report, longest = _measured(first, folder)
     design = replace(first.design, budget_s=design.budget_s)
     tuning = Tuning(
         folder.name, first.started, design.before, report.diagnosis.verdict.headline,
@@ -53,19 +53,25 @@ def tune(
     say(tuning.headline)
     findings, seen = report.diagnosis.findings, list[str]()
     while todo := candidates(findings, extra, seen):
-        left = deadline - time.monotonic() - _FINAL * design.budget_s
+        proof = max(_FINAL * design.budget_s, proof_s(design, longest))
+        left = deadline - time.monotonic() - proof
         if left <= 0:
             tuning = replace(tuning, untried=todo)
             break
         seen.append(todo[0])
         e = _tried(design, todo[0], tuning.kept, left / len(todo), folder, watch)
         tuning = replace(tuning, tries=(*tuning.tries, e))
+        longest = max(longest, *(o.seconds for o in e.observations))
         if keeps(e):
             tuning = replace(tuning, kept=(*tuning.kept, todo[0]))
             after = _profiled(e, folder)
             findings = after.diagnosis.findings if after is not None else findings
         _save(tuning, folder)
-    return _proved(tuning, design, deadline - time.monotonic(), folder, watch)
+    if tuning.kept:
+        say("The proof: everything that was kept against the unchanged script.")
+    least = proof_s(design, longest)
+    budget = max(least, deadline - time.monotonic())
+    return _proved(tuning, replace(design, budget_s=budget), folder, watch)
 
 
 def _name(design: Design) -> str:
@@ -76,8 +82,14 @@ def _name(design: Design) -> str:
     return f"tune-{default_name(stem)}"
 
 
-def _measured(e: Experiment, folder: Path) -> Report:
-    """One check run and one profiled run of the unchanged script."""
+def proof_s(design: Design, longest: float) -> float:
+    """Seconds that the final experiment takes at least: a check, a profiled run and the fewest
+    timed runs of each arm, of ``longest`` seconds each. That much is kept for it."""
+    return 2 * (2 + design.min_pairs) * longest
+
+
+def _measured(e: Experiment, folder: Path) -> tuple[Report, float]:
+    """One check run and one profiled run of the unchanged script; how long the longer took."""
     from timesink.experiments.plan import Job
     from timesink.experiments.process import run_process
 
@@ -88,7 +100,8 @@ def _measured(e: Experiment, folder: Path) -> Report:
             f"Its output is in {folder / check.name / 'output.txt'}.",
         )
     e = replace(e, observations=(check,))
-    return _report(folder, run_process(e, Job("A", "profile"), folder).name)
+    profiled = run_process(e, Job("A", "profile"), folder)
+    return _report(folder, profiled.name), max(check.seconds, profiled.seconds)
 
 
 def _report(folder: Path, name: str) -> Report:
@@ -112,21 +125,26 @@ def _tried(
     design: Design, text: str, kept: tuple[str, ...], budget: float, folder: Path,
     watch: Watcher | None,
 ) -> Experiment:  # fmt: skip
-    own = replace(design, change=change([text]), base=kept, budget_s=budget, profile=False)
+    own = replace(
+        design, change=change([text]), base=change(kept).interventions, budget_s=budget,
+        profile=False,
+    )  # fmt: skip
     e, place = begin(own, folder, text.replace("/", "-").replace(":", "-").replace("×", "x"))
     e = run_experiment(e, place, watch, folder.parent)
     explained_page(e, place)
     return e
 
 
-def _proved(
-    tuning: Tuning, design: Design, left: float, folder: Path, watch: Watcher | None
-) -> Tuning:
-    """Everything kept against the unchanged script, with both profiles."""
+def _proved(tuning: Tuning, design: Design, folder: Path, watch: Watcher | None) -> Tuning:
+    """Everything kept against the unchanged script, with both profiles. Where one change was kept,
+    its experiment was that already: it is gone on with."""
     if tuning.kept:
         whole = change(tuning.kept)
-        budget = max(left, 60.0)
-        e, place = begin(replace(design, change=whole, base=(), budget_s=budget), folder, "final")
+        e, place = begin(replace(design, change=whole, base=()), folder, "final")
+        if len(tuning.kept) == 1:
+            tried = next(t for t in tuning.tries if t.design.change == whole)
+            e = replace(e, observations=tried.observations, spent_s=tried.spent_s, design=replace(
+                e.design, seed=tried.design.seed, budget_s=tried.spent_s + design.budget_s))
         e = run_experiment(e, place, watch, folder.parent)
         explained_page(e, place)
         tuning = replace(tuning, final=e, code=whole.code)

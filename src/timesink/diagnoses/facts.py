@@ -95,6 +95,16 @@ def better_workers(case: Case) -> int:
     return min(8, max(2, cores - 1)) if cores else 4
 
 
+def with_workers(case: Case, count: int) -> str:
+    """The intervention that gives a loader ``count`` workers. Where the model trains on the same
+    cores, its threads are limited to those the workers leave: OpenMP threads that spin for a core
+    cost more than they bring (1.0x with two workers on two cores, 1.8x with one thread beside)."""
+    cores = usable_cores(case)
+    on_device = case.analysis is not None and case.analysis.breakdown.has_device
+    text = f"num-workers={count}"
+    return text if on_device or not cores else f"{text} + threads={max(1, cores - count)}"
+
+
 def ops_like(rows: Iterable[OpRow], pattern: str, phase: Phase | None = None) -> list[OpRow]:
     """Operators whose name matches, in one phase or in all."""
     match = re.compile(pattern).match

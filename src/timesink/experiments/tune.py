@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from timesink.errors import TimesinkError
-from timesink.experiments.interventions import parse
+from timesink.experiments.interventions import parse_all
 from timesink.model.experiments import Experiment
 from timesink.model.findings import Finding
 
@@ -14,19 +14,20 @@ def candidates(
     findings: Sequence[Finding], extra: Sequence[str], seen: Collection[str]
 ) -> tuple[str, ...]:
     """Interventions to try, by predicted gain; ``extra`` ones of the user's last. Nothing twice,
-    nothing of a kind that was settled already, nothing that makes another training of it."""
-    settled = {parse(s).kind.name for s in seen}
+    nothing of a kind that was settled already, nothing that makes another training of it. Of
+    several joined by `` + `` the first is the point; the others go along while unsettled."""
+    settled = {i.kind.name for i in parse_all(seen)}
     ranked = sorted(findings, key=lambda f: -f.share)
     found: dict[str, None] = {}
     for text in [*(f.intervention for f in ranked), *extra]:
         try:
-            intervention = parse(text) if text else None
+            parts = parse_all([text]) if text else ()
         except TimesinkError:
             continue
-        if intervention is None or intervention.kind.name in settled:
+        if not parts or parts[0].kind.name in settled:
             continue
-        if intervention.kind.numerics != "training":
-            found.setdefault(intervention.text)
+        if all(i.kind.numerics != "training" for i in parts):
+            found.setdefault(" + ".join(i.text for i in parts if i.kind.name not in settled))
     return tuple(found)
 
 

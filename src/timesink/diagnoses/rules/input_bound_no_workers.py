@@ -33,7 +33,7 @@ def check(case: Case) -> Finding | None:
         cost_ns=share * step, step_ns=step,
         evidence=data_evidence(case, share),
         advice=_ADVICE,
-        intervention=f"num-workers={facts.better_workers(case)}",
+        intervention=facts.with_workers(case, facts.better_workers(case)),
         caveat="Augmentation that draws random numbers gets another random stream in workers.",
     )  # fmt: skip
 

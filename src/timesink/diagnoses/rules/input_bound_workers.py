@@ -30,7 +30,7 @@ def check(case: Case) -> Finding | None:
         cost_ns=share * step, step_ns=step,
         evidence=data_evidence(case, share),
         advice=_ADVICE,
-        intervention=f"num-workers={target}" if more else "prefetch-factor=4",
+        intervention=facts.with_workers(case, target) if more else "prefetch-factor=4",
         caveat="" if more else f"All {cores} cores already have a worker: make batches cheaper.",
     )  # fmt: skip
 

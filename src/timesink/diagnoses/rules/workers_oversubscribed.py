@@ -27,7 +27,7 @@ def check(case: Case) -> Finding | None:
         evidence=(Evidence(f"num_workers={known.num_workers} on {cores} usable cores"),
                   Evidence(f"{facts.percent(share)} of a step still waits for data")),
         advice=_ADVICE,
-        intervention=f"num-workers={max(1, cores - 1)}",
+        intervention=facts.with_workers(case, max(1, cores - 1)),
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from timesink.errors import BadUsage
 from timesink.experiments.interventions import (
     autocast,
@@ -54,9 +56,10 @@ def parse(text: str) -> Intervention:
         ) from error
 
 
-def parse_all(texts: tuple[str, ...]) -> tuple[Intervention, ...]:
-    """Several that are tried as one; twice the same kind is an error, but for ``env``."""
-    found = [parse(t) for t in texts]
+def parse_all(texts: Iterable[str]) -> tuple[Intervention, ...]:
+    """Several that are tried as one, each text one or more joined by `` + ``; twice the same kind
+    is an error, but for ``env``."""
+    found = [parse(part) for text in texts for part in text.split(" + ")]
     names = [i.kind.name for i in found if i.kind.name != "env"]
     for name in names:
         if names.count(name) > 1:
