@@ -179,6 +179,47 @@ def children_of(folder: Path) -> list[str]:
     return found
 
 
+ANOMALY = """
+import torch
+
+torch.autograd.set_detect_anomaly(True)
+torch.manual_seed(0)
+layers = [m for _ in range(12) for m in (torch.nn.Linear(16, 16), torch.nn.ReLU())]
+model = torch.nn.Sequential(*layers)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(400):
+    optimizer.zero_grad()
+    model(torch.randn(4, 16)).square().mean().backward()
+    optimizer.step()
+"""
+
+
+def test_tune_finds_keeps_and_proves(folder: Path) -> None:
+    (folder / "slow.py").write_text(ANOMALY)
+    words = ("--budget", "40s", "--runs", "2", "--seconds", "0.2", "--json")
+    done = timesink("tune", *words, "slow.py", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    tuned = json.loads(done.stdout)
+    assert "no-anomaly" in tuned["kept"]
+    assert tuned["final"]["speed"]["outcome"] == "faster"
+    assert tuned["final"]["equivalence"]["verdict"] in ("bit-identical", "within tolerance")
+    assert {o["purpose"] for o in tuned["final"]["observations"]} == {"check", "timed", "profile"}
+    assert any("detect_anomaly" in line for line in tuned["code"])
+    (page,) = folder.glob("timesink_runs/*/tune.md")
+    assert "no-anomaly" in page.read_text()
+
+
+def test_options_behind_the_script_are_the_scripts(folder: Path) -> None:
+    parsed = "import argparse\nargparse.ArgumentParser().parse_args()\n"
+    (folder / "strict.py").write_text(parsed + SCRIPT)
+    for command in (["try", "--with", "foreach-optimizer"], ["tune"], ["repro"]):
+        done = timesink(*command, "strict.py", "--budget", "2m", cwd=folder)
+        assert done.returncode == 2
+        said = " ".join(done.stderr.split())
+        assert "unrecognized arguments: --budget 2m" in said
+        assert "Options of timesink itself are written before the script." in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

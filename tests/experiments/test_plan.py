@@ -18,6 +18,7 @@ from timesink.model.experiments import (
     Design,
     Effect,
     Experiment,
+    Interval,
     Observation,
     Purpose,
 )
@@ -148,3 +149,25 @@ def test_steps_of_a_timed_process_follow_the_step_time() -> None:
     assert quick == 400 + 3 + 2
     assert slow == 8 + 3 + 2
     assert plan.timed_steps(observed("A", "check", 2e9), replace(DESIGN, steps=7)) == 7
+
+
+@pytest.mark.parametrize(
+    ("low", "estimate", "high", "outcome", "text"),
+    [
+        (1.27, 1.31, 1.36, "faster", "1.31× faster [1.27, 1.36]"),
+        (0.5, 0.625, 0.8, "slower", "1.60× slower [1.25, 2.00]"),
+        (0.99, 1.0, 1.019, "no difference", "no difference found (smaller than 1.9 %)"),
+        (0.8, 1.1, 1.4, "too noisy", "too noisy: anything between 0.80× and 1.40×."),
+        (0.5, 1.2, 9.0, "too noisy", "too noisy: the runs differ too much from one another"),
+    ],
+)
+def test_verdicts(low: float, estimate: float, high: float, outcome: str, text: str) -> None:
+    found = plan.verdict(Interval(estimate, low, high), DESIGN)
+    assert found[0] == outcome
+    assert found[1].startswith(text)
+
+
+def test_noise_has_a_remedy_that_fits_the_machine() -> None:
+    noisy = Interval(1.1, 0.8, 1.4)
+    assert "Close other programs" in plan.verdict(noisy, DESIGN, others=0.0)[1]
+    assert "kept 1.5 cores busy" in plan.verdict(noisy, DESIGN, others=1.5)[1]

@@ -18,7 +18,7 @@ from timesink.api.experiments import (
     explained_page,
     run_experiment,
 )
-from timesink.errors import BadUsage, TimesinkError
+from timesink.errors import TimesinkError
 from timesink.model.experiments import Change, Design, Experiment, Tuning
 
 if TYPE_CHECKING:
@@ -91,14 +91,11 @@ def proof_s(design: Design, longest: float) -> float:
 def _measured(e: Experiment, folder: Path) -> tuple[Report, float]:
     """One check run and one profiled run of the unchanged script; how long the longer took."""
     from timesink.experiments.plan import Job
-    from timesink.experiments.process import run_process
+    from timesink.experiments.process import OUTPUT, run_process, script_fails
 
     check = run_process(e, Job("A", "check"), folder)
     if check.error:
-        raise BadUsage(
-            f"The script itself fails, without any change: {check.error}.",
-            f"Its output is in {folder / check.name / 'output.txt'}.",
-        )
+        raise script_fails(check.error, folder / check.name / OUTPUT)
     e = replace(e, observations=(check,))
     profiled = run_process(e, Job("A", "profile"), folder)
     return _report(folder, profiled.name), max(check.seconds, profiled.seconds)
@@ -143,8 +140,14 @@ def _proved(tuning: Tuning, design: Design, folder: Path, watch: Watcher | None)
         e, place = begin(replace(design, change=whole, base=()), folder, "final")
         if len(tuning.kept) == 1:
             tried = next(t for t in tuning.tries if t.design.change == whole)
-            e = replace(e, observations=tried.observations, spent_s=tried.spent_s, design=replace(
-                e.design, seed=tried.design.seed, budget_s=tried.spent_s + design.budget_s))
+            e = replace(
+                e,
+                observations=tried.observations,
+                spent_s=tried.spent_s,
+                design=replace(
+                    e.design, seed=tried.design.seed, budget_s=tried.spent_s + design.budget_s
+                ),
+            )
         e = run_experiment(e, place, watch, folder.parent)
         explained_page(e, place)
         tuning = replace(tuning, final=e, code=whole.code)

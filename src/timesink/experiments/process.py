@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any
 from timesink.capture.options import RunOptions
 from timesink.capture.steplog import read_steps
 from timesink.capture.supervise import run_detached
+from timesink.errors import BadUsage
 from timesink.experiments.inside import EXTENSION, OBSERVED, Orders
 from timesink.experiments.interventions import parse
 from timesink.experiments.load import Load
@@ -106,6 +108,14 @@ def _variables(design: Design, arm: Arm, folder: Path) -> Mapping[str, str]:
         if intervention.kind.variables is not None:
             found.update(intervention.kind.variables(intervention.value))
     return found
+
+
+def script_fails(error: str, output: Path) -> BadUsage:
+    """What to say when the script fails although nothing was changed in it."""
+    remedy = f"Its output is in {output}."
+    if re.search(r"unrecognized argument|no such option|unknown option", error, re.IGNORECASE):
+        remedy = "Options of timesink itself are written before the script. " + remedy
+    return BadUsage(f"The script itself fails, without any change: {error.rstrip('.')}.", remedy)
 
 
 def ending(code: int, output: Path) -> str:

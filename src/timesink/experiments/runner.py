@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from timesink.errors import BadUsage
 from timesink.experiments import ledger
 from timesink.experiments.plan import Job, judged, next_job
-from timesink.experiments.process import CACHE, run_process
+from timesink.experiments.process import CACHE, OUTPUT, run_process, script_fails
 from timesink.model.experiments import Experiment
 
 #: Told before each process: the experiment so far and what comes next.
@@ -37,10 +36,7 @@ def run_experiment(
             e = judged(replace(e, observations=(*e.observations, observation), spent_s=spent))
             ledger.save(e, folder)
             if job.arm == "A" and job.purpose != "profile" and observation.error:
-                raise BadUsage(
-                    f"The script itself fails, without any change: {observation.error}.",
-                    f"Its output is in {folder / observation.name / 'output.txt'}.",
-                )
+                raise script_fails(observation.error, folder / observation.name / OUTPUT)
     except BaseException:
         _record(replace(e, status="interrupted"), folder, base or folder.parent)
         raise

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from timesink.capture.folder import read_record, write_atomic
 from timesink.errors import BadUsage
+from timesink.experiments.process import OUTPUT, script_fails
 from timesink.experiments.reproduction.locate import located
 from timesink.experiments.reproduction.process import comparable, prints, run_process
 from timesink.model.reproducibility import StepDifference, StepPrints
@@ -89,10 +90,7 @@ class Check:
 
     def _failed(self, process: ReproProcess, *, first: bool) -> str:
         if first:
-            raise BadUsage(
-                f"The script itself fails: {process.error}.",
-                f"Its output is in {self.folder / process.name / 'output.txt'}.",
-            )
+            raise script_fails(process.error, self.folder / process.name / OUTPUT)
         return process.error
 
     def _conclude(self) -> None:
