@@ -30,6 +30,7 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m timesink.diagnoses.docs > docs/rules.md
+	$(BIN)/python -m timesink.experiments.docs > docs/interventions.md
 
 benchmark: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from timesink.errors import BadUsage
+from timesink.experiments.docs import page
 from timesink.experiments.interventions import KINDS, parse, parse_all
 from timesink.experiments.interventions.base import Recorder
 
@@ -307,3 +308,8 @@ def test_a_recorder_tells_how_often() -> None:
     assert effect.text == "2 modules (Net) changed; one was odd (2 times)"
     recorder.undone("the script said no")
     assert recorder.effect().count == 0
+
+
+def test_the_page_is_up_to_date() -> None:
+    committed = Path(__file__).parents[2] / "docs" / "interventions.md"
+    assert committed.read_text() == page(), "run `make docs`"

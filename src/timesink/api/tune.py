@@ -126,7 +126,9 @@ def _tried(
         design, change=change([text]), base=change(kept).interventions, budget_s=budget,
         profile=False,
     )  # fmt: skip
-    e, place = begin(own, folder, text.replace("/", "-").replace(":", "-").replace("×", "x"))
+    e, place = begin(
+        own, folder, text.replace(" + ", "+").replace("/", "-").replace(":", "-").replace("×", "x")
+    )
     e = run_experiment(e, place, watch, folder.parent)
     explained_page(e, place)
     return e
