@@ -1,4 +1,4 @@
-"""``python -m benchmarks [reading] [peers] [overhead] [aa]``: all of them when none is named."""
+"""``python -m benchmarks [reading] [peers] [overhead] [aa] [fingerprint]``: all of them when none is named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import aa, overhead, peers, reading
+from benchmarks import aa, fingerprint, overhead, peers, reading
 
 TRACES = Path(
     os.environ.get("TIMESINK_TRACES", Path(__file__).parents[2] / "shared" / "traces")
@@ -16,7 +16,7 @@ WORK = Path(os.environ.get("TIMESINK_BENCH", Path.home() / ".cache" / "timesink-
 
 def main(names: list[str]) -> None:
     WORK.mkdir(parents=True, exist_ok=True)
-    chosen = names or ["reading", "peers", "overhead", "aa"]
+    chosen = names or ["reading", "peers", "overhead", "aa", "fingerprint"]
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}", flush=True)
     for name in chosen:
         print(f"\n== {name}", flush=True)
@@ -28,8 +28,10 @@ def main(names: list[str]) -> None:
             overhead.main()
         elif name == "aa":
             aa.main()
+        elif name == "fingerprint":
+            fingerprint.main()
         else:
-            sys.exit(f"no benchmark {name}: reading, peers, overhead, aa")
+            sys.exit(f"no benchmark {name}: reading, peers, overhead, aa, fingerprint")
 
 
 main(sys.argv[1:])
