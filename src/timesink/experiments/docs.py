@@ -11,9 +11,9 @@ from timesink.model.experiments import Numerics
 
 _HEAD = """# Interventions
 
-Generated from the code by `make docs`; do not edit. What `timesink try --with` can change in an unmodified
-script. Several `--with` are tried as one candidate, with `--each` one by one; `--base` puts a change into
-both arms. How they are measured and judged: [try.md](try.md).
+Generated from the code by `make docs`; do not edit. What `timesink try --with` can change in an
+unmodified script. Several `--with` are tried as one candidate, with `--each` one by one; `--base`
+puts a change into both arms. How they are measured and judged: [try.md](try.md).
 
 | write | what it does | training may differ by |
 |---|---|---|
