@@ -1,4 +1,4 @@
-"""``python -m benchmarks [reading] [peers] [overhead] [aa] [fingerprint]``: all when none is named."""
+"""``python -m benchmarks [reading] [peers] [overhead] [aa] [fingerprint]``: all by default."""
 
 from __future__ import annotations
 

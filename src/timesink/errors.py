@@ -33,6 +33,12 @@ class NotATrace(TimesinkError):
     slug = "not-a-trace"
 
 
+class NotASnapshot(TimesinkError):
+    """The file is no snapshot of the caching allocator; the message says why."""
+
+    slug = "not-a-snapshot"
+
+
 class EmptyTrace(TimesinkError):
     """A torch.profiler trace (or an empty file under such a name) without a single timed event."""
 

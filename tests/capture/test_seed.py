@@ -68,7 +68,15 @@ def test_the_record_says_what_was_set_and_what_was_not(tmp_path: Path) -> None:
 
 
 def test_without_a_seed_nothing_is_set(tmp_path: Path) -> None:
-    ran = run(tmp_path, SCRIPT, "0", options=("--active", "0",))
+    ran = run(
+        tmp_path,
+        SCRIPT,
+        "0",
+        options=(
+            "--active",
+            "0",
+        ),
+    )
     assert printed(ran).endswith("False False")
     fields = dict(json.loads((ran.folder / "run.json").read_text())["environment"]["fields"])
     assert not [name for name in fields if name.startswith("seed")]
