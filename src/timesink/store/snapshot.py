@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -65,7 +66,7 @@ def _present(file: Path) -> None:
         raise NotASnapshot(f"{file} is not a snapshot: it is not a pickle.", _REMEDY)
 
 
-def _decoded(file: Path, folder: Path) -> dict[str, list[tuple[str, ...]]]:
+def _decoded(file: Path, folder: Path) -> dict[str, Any]:
     root = str(Path(__file__).resolve().parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(
         [root, *filter(None, [os.environ.get("PYTHONPATH")])]
