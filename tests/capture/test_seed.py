@@ -56,7 +56,7 @@ def test_two_runs_are_the_same_and_another_seed_is_not(tmp_path: Path, workers: 
 def test_the_record_says_what_was_set_and_what_was_not(tmp_path: Path) -> None:
     ran = run(tmp_path, SCRIPT, "0", options=("--active", "0", "--seed", "5", "--deterministic"))
     assert printed(ran).endswith("True True")
-    fields = dict(json.loads((ran.folder / "run.json").read_text())["environment"]["fields"])
+    fields = dict(json.loads((ran.folder / "run.json").read_text())["environment"])
     assert fields["seed"] == "5"
     assert fields["seed.deterministic"] == "yes"
     assert fields["seed.python random"] == "5 (set)"
@@ -78,7 +78,7 @@ def test_without_a_seed_nothing_is_set(tmp_path: Path) -> None:
         ),
     )
     assert printed(ran).endswith("False False")
-    fields = dict(json.loads((ran.folder / "run.json").read_text())["environment"]["fields"])
+    fields = dict(json.loads((ran.folder / "run.json").read_text())["environment"])
     assert not [name for name in fields if name.startswith("seed")]
 
 

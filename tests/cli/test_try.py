@@ -196,7 +196,7 @@ for _ in range(400):
 
 def test_tune_finds_keeps_and_proves(folder: Path) -> None:
     (folder / "slow.py").write_text(ANOMALY)
-    words = ("--budget", "40s", "--runs", "2", "--seconds", "0.2", "--json")
+    words = ("--budget", "90s", "--runs", "2", "--seconds", "0.2", "--json")
     done = timesink("tune", *words, "slow.py", cwd=folder)
     assert done.returncode == 0, done.stderr
     tuned = json.loads(done.stdout)

@@ -55,11 +55,12 @@ def tune(
     while todo := candidates(findings, extra, seen):
         proof = max(_FINAL * design.budget_s, proof_s(design, longest))
         left = deadline - time.monotonic() - proof
-        if left <= 0:
+        least = try_s(design, longest)
+        if left < least:
             tuning = replace(tuning, untried=todo)
             break
         seen.append(todo[0])
-        e = _tried(design, todo[0], tuning.kept, left / len(todo), folder, watch)
+        e = _tried(design, todo[0], tuning.kept, max(least, left / len(todo)), folder, watch)
         tuning = replace(tuning, tries=(*tuning.tries, e))
         longest = max(longest, *(o.seconds for o in e.observations))
         if keeps(e):
@@ -82,10 +83,16 @@ def _name(design: Design) -> str:
     return f"tune-{default_name(stem)}"
 
 
+def try_s(design: Design, longest: float) -> float:
+    """Seconds that trying a change takes at least: a check and the fewest timed runs of each arm.
+    With less it cannot be answered, and is not begun."""
+    return 2 * (1 + design.min_pairs) * longest
+
+
 def proof_s(design: Design, longest: float) -> float:
     """Seconds that the final experiment takes at least: a check, a profiled run and the fewest
     timed runs of each arm, of ``longest`` seconds each. That much is kept for it."""
-    return 2 * (2 + design.min_pairs) * longest
+    return try_s(design, longest) + 2 * longest
 
 
 def _measured(e: Experiment, folder: Path) -> tuple[Report, float]:
