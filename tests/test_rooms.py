@@ -20,7 +20,10 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"torch"},
     ),
     "store": ({"model", "errors", "store"}, {"polars", "numpy", "msgspec", "isal"}),
-    "analyses": ({"model", "errors", "store.schema", "analyses"}, {"polars", "numpy", "msgspec"}),
+    "analyses": (
+        {"model", "errors", "store.schema", "store.snapshot_schema", "analyses"},
+        {"polars", "numpy", "msgspec"},
+    ),
     "diagnoses": ({"model", "errors", "diagnoses"}, set()),
     "experiments": (
         {"model", "errors", "reproducibility", "capture", "experiments"},
