@@ -30,15 +30,15 @@ def memory(tables: Tables, *, points: int = POINTS) -> tuple[MemoryCurve, ...]:
     ``window_delta`` is the sum of what the window allocated and freed (last total minus the total
     before the first row). Values in bytes, times in ns.
     """
-    curves = [_curve(_device(key), rows, points) for key, rows in _by_device(tables)]
+    curves = [_curve(device_name(key), rows, points) for key, rows in _bydevice_name(tables)]
     return tuple(sorted(curves, key=lambda c: (c.device == "cpu", c.device)))
 
 
 def memory_notes(tables: Tables) -> tuple[QualityNote, ...]:
     """What has to be said about the curves: totals that were added up instead of read."""
     without = [
-        (_device(key), rows.height)
-        for key, rows in _by_device(tables)
+        (device_name(key), rows.height)
+        for key, rows in _bydevice_name(tables)
         if (rows["allocated"] < 0).all()
     ]
     if not without:
@@ -51,12 +51,13 @@ def memory_notes(tables: Tables) -> tuple[QualityNote, ...]:
     return (QualityNote("memory-totals-absent", text, sum(n for _, n in without)),)
 
 
-def _by_device(tables: Tables) -> list[tuple[tuple[int, int], pl.DataFrame]]:
+def _bydevice_name(tables: Tables) -> list[tuple[tuple[int, int], pl.DataFrame]]:
     groups = tables.memory.partition_by("device_type", "device", as_dict=True)
     return [((int(k[0]), int(k[1])), rows) for k, rows in groups.items()]
 
 
-def _device(key: tuple[int, int]) -> str:
+def device_name(key: tuple[int, int]) -> str:
+    """``cpu``, ``cuda:0``, … from (device type, index) as torch numbers them."""
     kind = _DEVICE_TYPES.get(key[0], f"device type {key[0]}")
     return kind if kind == "cpu" or key[1] < 0 else f"{kind}:{key[1]}"
 

@@ -14,10 +14,13 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from timesink.capture import foreign
 from timesink.model.run import Schedule
+
+if TYPE_CHECKING:
+    from timesink.capture.line_marks import LineMarks
 
 #: Steps that a compiling start may put the window off, beyond ``wait``.
 _PATIENCE = 20
@@ -44,6 +47,7 @@ class Window:
         self.recorded = 0
         self.notes: list[str] = []
         self.exported = False
+        self._lines: LineMarks | None = None
 
     @property
     def open(self) -> bool:
@@ -80,15 +84,24 @@ class Window:
                 record_shapes=self._schedule.record_shapes,
                 with_stack=self._schedule.with_stack,
                 profile_memory=self._schedule.profile_memory,
-                experimental_config=_config(),
+                experimental_config=_config(self._schedule.with_stack),
             )
             # ProfilerStep#N carries our step number: both tables then name the same step.
             p.step_num = number
             p.current_action = plan(0)
             self._rss_at_start, self._began = self._rss(), time.monotonic()
             p.start()
+        self._mark_lines()
         foreign.step_aside_by(self._step_aside)
         self._profiler, self.state, self._steps_in = p, "open", 0
+
+    def _mark_lines(self) -> None:
+        """Who allocates is asked for a line, which the profiler does not know."""
+        if self._schedule.profile_memory:
+            from timesink.capture.line_marks import LineMarks
+
+            self._lines = LineMarks()
+            self._lines.start()
 
     def _advance(self, number: int) -> None:
         import torch
@@ -171,6 +184,8 @@ class Window:
     def _done(self) -> None:
         foreign.forget(self._step_aside)
         self._profiler, self.state = None, "done"
+        if self._lines is not None:
+            self._lines.stop()
 
     def _export(self, profiler: Any) -> None:
         temporary = self._trace.with_name(f".{self._trace.name.removesuffix('.gz')}.tmp.gz")
@@ -196,12 +211,12 @@ def resident() -> int:
         return 0
 
 
-def _config() -> Any:
+def _config(with_stack: bool) -> Any:
     """Python's collections in the trace, no second copy of it in memory: where torch can."""
     with contextlib.suppress(Exception):
         from torch._C._profiler import _ExperimentalConfig
 
-        return _ExperimentalConfig(record_python_gc_info=True, trace_only=True)
+        return _ExperimentalConfig(record_python_gc_info=True, trace_only=not with_stack)
     with contextlib.suppress(Exception):
         return _ExperimentalConfig(record_python_gc_info=True)
     return None

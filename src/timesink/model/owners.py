@@ -56,6 +56,7 @@ class Phase(str, Enum):
 #: Ranges that ``timesink run`` itself puts into the trace, so that analyses can see what torch
 #: does not annotate. They are removed from the list of the user's own ranges.
 MARK_PREFIX = "timesink::"
+MARK_LINE = "timesink::line"  #: followed by "#file(line): function;…", the innermost first
 MARK_STEP = "timesink::step"  #: followed by "#N"
 MARK_CHECKPOINT = "timesink::checkpoint"  #: torch.save / torch.load
 MARK_GC = "timesink::gc"  #: one Python garbage collection

@@ -1,0 +1,17 @@
+"""The running loss keeps the graph of every step."""
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+total = torch.zeros(())
+for _ in range(16):
+    x = torch.randn(512, 64)
+    optimizer.zero_grad()
+    loss = model(x).square().mean()  # HERE
+    loss.backward()
+    optimizer.step()
+    total = total + loss

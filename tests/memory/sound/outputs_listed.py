@@ -1,0 +1,18 @@
+"""Of every output a number is kept."""
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+outputs = []
+for _ in range(16):
+    x = torch.randn(512, 64)
+    optimizer.zero_grad()
+    output = model(x)
+    loss = output.square().mean()
+    loss.backward()
+    optimizer.step()
+    outputs.append(float(output.detach().mean()))
