@@ -427,6 +427,18 @@ def gc_freeze() -> Generator[None, None, Any]:
 
 
 @scene("gc-freeze")
+def gc_freeze_among_hooks() -> Generator[None, None, Any]:
+    """Torch walks through its hooks while one of them runs."""
+    import torch.optim.optimizer as optim
+
+    yield
+    calls: list[int] = []
+    optim.register_optimizer_step_post_hook(lambda *_: calls.append(1))
+    _trained(2)
+    return [len(calls), gc.get_freeze_count() > 0]
+
+
+@scene("gc-freeze")
 def gc_off() -> Generator[None, None, Any]:
     yield
     gc.disable()

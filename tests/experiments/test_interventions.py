@@ -186,6 +186,7 @@ def test_set_to_none(scenes: Played) -> None:
 def test_gc_freeze(scenes: Played) -> None:
     assert scenes.said("gc_freeze") == [True, True, True], "after the first step, and only once"
     assert scenes.effect("gc_freeze")[:2] == [1, "1 collector changed"]
+    assert scenes.said("gc_freeze_among_hooks") == [2, True]
     assert scenes.said("gc_off") == 0
     assert scenes.effect("gc_off")[:2] == [0, "the script has switched the collector off"]
 
@@ -300,13 +301,30 @@ def test_a_recorder_tells_how_often() -> None:
     recorder = Recorder("x", "nothing there")
     assert recorder.effect().text == "nothing there"
     recorder.changed("module (Net)", scale=3.0)
-    recorder.changed("module (Net)")
+    recorder.changed("module (Net)", scale=3.0)
     recorder.left("one was odd")
     recorder.left("one was odd")
     effect = recorder.effect()
     assert (effect.count, effect.scale) == (2, 3.0)
     assert effect.text == "2 modules (Net) changed; one was odd (2 times)"
     recorder.undone("the script said no")
+    assert recorder.effect().count == 0
+
+
+def test_different_factors_are_not_one() -> None:
+    recorder = Recorder("batch-size=64", "nothing there")
+    recorder.changed("DataLoader", scale=2.0)
+    recorder.changed("DataLoader", scale=0.5)
+    assert recorder.effect().count == 0
+    assert "different factors" in recorder.effect().text
+
+
+def test_a_switch_that_the_script_turns_back_took_no_effect() -> None:
+    state = [True]
+    recorder = Recorder("x", "nothing there")
+    recorder.switched(lambda: state[0])
+    assert recorder.effect().count == 1
+    state[0] = False
     assert recorder.effect().count == 0
 
 

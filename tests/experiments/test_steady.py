@@ -24,6 +24,10 @@ def log(
     )
 
 
+def indices_of(marks: list[bool]) -> tuple[int, ...]:
+    return tuple(i for i, mark in enumerate(marks) if mark)
+
+
 def test_the_first_three_steps_never_count() -> None:
     found = steady(log([10] * 40))
     assert found.warmup == 3
@@ -43,6 +47,15 @@ def test_nothing_before_the_last_compilation_counts() -> None:
     found = steady(log([1000, 10, 10, 10, 10, 900, 10, 10] + [10] * 30, compiled=(0, 5)))
     assert found.warmup == 6
     assert found.compile_ns == pytest.approx(990 + 890)
+
+
+def test_a_late_compilation_spoils_its_own_step_only() -> None:
+    """A last batch of another size: the compiler runs at the end of each epoch."""
+    found = steady(log([500, 10, 10] + [10] * 30 + [700], compiled=(0, 33)))
+    assert found.warmup == 3
+    assert found.indices == tuple(range(3, 33))
+    assert found.typical_ns == 10
+    assert found.compile_ns == pytest.approx(490 + 690)
 
 
 def test_validation_is_in_the_mean_but_is_no_step() -> None:
@@ -73,7 +86,8 @@ def test_the_warm_up_covers_compilations_and_never_everything_else(
     compiled = [data.draw(st.booleans()) for _ in ws] if len(ws) < 20 else [False] * len(ws)
     warm = warm_up(ws, compiled)
     assert 0 <= warm <= len(ws)
-    assert not any(compiled[warm:])
+    assert not any(compiled[warm : len(ws) // 2])
+    assert not any(compiled[i] for i in steady(log(ws, compiled=indices_of(compiled))).indices)
     if len(ws) > 3 and not any(compiled):
         assert warm < len(ws)
 

@@ -23,7 +23,7 @@ def test_by_predicted_gain_then_the_users_own() -> None:
 
 def test_a_kind_is_settled_by_one_try() -> None:
     findings = [found("num-workers=4", 0.4), found("compile", 0.1)]
-    assert candidates(findings, ["num-workers=8"], ["num-workers=2"]) == ("compile",)
+    assert candidates(findings, [], ["num-workers=2"]) == ("compile",)
 
 
 def test_companions_go_along_until_they_are_settled() -> None:
@@ -31,6 +31,15 @@ def test_companions_go_along_until_they_are_settled() -> None:
     assert candidates([both], [], []) == ("num-workers=2 + threads=1",)
     assert candidates([both], [], ["threads=2"]) == ("num-workers=2",)
     assert candidates([both], ["threads=1"], ["num-workers=1"]) == ("threads=1",)
+
+
+def test_what_the_user_names_is_tried_once_whatever_its_kind() -> None:
+    asked = ["num-workers=4", "env:A=1", "env:B=2", "batch-size=×2"]
+    assert candidates([], asked, ["num-workers=2", "env:A=1"]) == (
+        "num-workers=4", "env:B=2", "batch-size=×2",
+    )  # fmt: skip
+    assert candidates([], asked[:1], ["num-workers=2"], ["num-workers=2"]) == ()
+    assert candidates([], ["num-workers=2 + threads=1"], []) == ("num-workers=2 + threads=1",)
 
 
 def test_another_training_is_never_tried() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -62,10 +64,20 @@ def command_of(text: str) -> Command:
         words = shlex.split(text)
     except ValueError as error:
         raise BadUsage(f"{text!r} is not a command: {error}.", "Check its quotes.") from error
-    if words and Path(words[0]).name.startswith("python"):
+    if words and re.fullmatch(r"python[\d.]*", Path(words[0]).name):
+        _ours(words[0])
         words = words[1:]
     module = words[:1] == ["-m"]
     return checked(Command(tuple(words[module:]), module))
+
+
+def _ours(python: str) -> None:
+    """A named interpreter has to be this one: another would silently not be used."""
+    if os.sep in python and Path(python).absolute().parent != Path(sys.executable).parent:
+        raise BadUsage(
+            f"{python} is another interpreter than timesink's own ({sys.executable}).",
+            "Run each with its own timesink, and compare the runs with `timesink compare`.",
+        )
 
 
 def checked(command: Command) -> Command:
@@ -121,10 +133,10 @@ def explained(e: Experiment, folder: Path) -> tuple[Experiment, tuple[Section, .
 
     try:
         before, after = (report(folder / found[-1].name, cache=False) for found in profiles)
+        parts = sections(compare(before, after))
     except TimesinkError as error:
         return replace(e, notes=(*e.notes, f"The profiled runs cannot be compared: {error}")), ()
-    e = replace(e, prediction=_prediction(e, before.diagnosis.findings))
-    return e, sections(compare(before, after))
+    return replace(e, prediction=_prediction(e, before.diagnosis.findings)), parts
 
 
 def _prediction(e: Experiment, findings: Sequence[Finding]) -> tuple[str, float] | None:

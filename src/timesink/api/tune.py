@@ -18,7 +18,7 @@ from timesink.api.experiments import (
     explained_page,
     run_experiment,
 )
-from timesink.errors import TimesinkError
+from timesink.errors import BadUsage, TimesinkError
 from timesink.model.experiments import Change, Design, Experiment, Tuning
 
 if TYPE_CHECKING:
@@ -52,15 +52,20 @@ def tune(
     )  # fmt: skip
     say(tuning.headline)
     findings, seen = report.diagnosis.findings, list[str]()
-    while todo := candidates(findings, extra, seen):
+    while todo := candidates(findings, extra, seen, tuning.kept):
         proof = max(_FINAL * design.budget_s, proof_s(design, longest))
         left = deadline - time.monotonic() - proof
         least = try_s(design, longest)
         if left < least:
-            tuning = replace(tuning, untried=todo)
+            spent = tuple(f"{text} (the budget was spent)" for text in todo)
+            tuning = replace(tuning, untried=(*tuning.untried, *spent))
             break
         seen.append(todo[0])
-        e = _tried(design, todo[0], tuning.kept, max(least, left / len(todo)), folder, watch)
+        try:
+            e = _tried(design, todo[0], tuning.kept, max(least, left / len(todo)), folder, watch)
+        except BadUsage as error:  # the script fails with what was kept: what is known stays known
+            tuning = replace(tuning, untried=(*tuning.untried, f"{todo[0]} ({error.message})"))
+            continue
         tuning = replace(tuning, tries=(*tuning.tries, e))
         longest = max(longest, *(o.seconds for o in e.observations))
         if keeps(e):
@@ -68,6 +73,9 @@ def tune(
             after = _profiled(e, folder)
             findings = after.diagnosis.findings if after is not None else findings
         _save(tuning, folder)
+    else:
+        rest = tuple(f"{t} (something of its kind is kept)" for t in extra if t not in seen)
+        tuning = replace(tuning, untried=(*tuning.untried, *rest))
     if tuning.kept:
         say("The proof: everything that was kept against the unchanged script.")
     least = proof_s(design, longest)
@@ -142,21 +150,11 @@ def _tried(
 
 
 def _proved(tuning: Tuning, design: Design, folder: Path, watch: Watcher | None) -> Tuning:
-    """Everything kept against the unchanged script, with both profiles. Where one change was kept,
-    its experiment was that already: it is gone on with."""
+    """Everything kept against the unchanged script, with both profiles, from fresh processes: what
+    was chosen for being fast in its own experiment is not proved by that experiment."""
     if tuning.kept:
         whole = change(tuning.kept)
         e, place = begin(replace(design, change=whole, base=()), folder, "final")
-        if len(tuning.kept) == 1:
-            tried = next(t for t in tuning.tries if t.design.change == whole)
-            e = replace(
-                e,
-                observations=tried.observations,
-                spent_s=tried.spent_s,
-                design=replace(
-                    e.design, seed=tried.design.seed, budget_s=tried.spent_s + design.budget_s
-                ),
-            )
         e = run_experiment(e, place, watch, folder.parent)
         explained_page(e, place)
         tuning = replace(tuning, final=e, code=whole.code)

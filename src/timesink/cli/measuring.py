@@ -109,7 +109,7 @@ def interruptible(folder: Path, resume: bool = True) -> Iterator[None]:
     except KeyboardInterrupt:
         print(f"\ntimesink: interrupted. What was measured is in {folder}.", file=sys.stderr)
         if resume:
-            print(f"          Go on with: timesink try --resume {folder.name}", file=sys.stderr)
+            print(f"          Go on with: timesink try --resume {folder}", file=sys.stderr)
         raise typer.Exit(_INTERRUPTED) from None
     finally:
         for number, handler in before.items():

@@ -85,11 +85,11 @@ def command(
     Changes: see docs/try.md, or name a wrong one.
     """
     if resume:
-        _finish(*_resumed(resume, budget), json=json)
-        return
+        raise typer.Exit(_finish(*_resumed(resume, budget), json=json))
     words, more = pulled(script or [], "--with")
     changes = [*(with_ or []), *more]
     arms = _arms(words, module, before, after, changes, patch, each)
+    code = 0
     for number, (first, second, change) in enumerate(arms):
         design = _design(
             first, second, change, base, budget, runs, steps, seconds, precision, timeout, seed,
@@ -97,7 +97,8 @@ def command(
         )  # fmt: skip
         if number:
             print(file=sys.stderr)
-        _finish(*_begun(design, out, name), json=json)
+        code = max(code, _finish(*_begun(design, out, name), json=json))
+    raise typer.Exit(code)
 
 
 def _arms(
@@ -180,21 +181,24 @@ def _begun(design: Design, out: Path, name: str | None) -> tuple[Experiment, Pat
     return api.begin(design, out, name)
 
 
-def _finish(e: Experiment, folder: Path, *, json: bool) -> None:
-    """Run it, write its page, print it. A change that took no effect, or that failed, exits with 2:
+def _finish(e: Experiment, folder: Path, *, json: bool) -> int:
+    """Run it, write its page, print it. The exit code: 2 for a change that took no effect, since
     nothing was measured."""
     from timesink import api
 
     with interruptible(folder):
-        e = api.run_experiment(e, folder, None if json else watch)
+        try:
+            e = api.run_experiment(e, folder, None if json else watch)
+        except KeyboardInterrupt:
+            api.explained_page(api.load_experiment(folder)[0], folder)
+            raise
         page = api.explained_page(e, folder)
     if json:
         write_bytes(api.experiment_json(e) + b"\n")
     else:
         api.print_document(page)
         typer.echo(f"HTML report: {folder / 'experiment.html'}")
-    if e.speed is not None and e.speed.outcome == "not applied":
-        raise typer.Exit(2)
+    return 2 if e.speed is not None and e.speed.outcome == "not applied" else 0
 
 
 def register(app: typer.Typer) -> None:

@@ -19,6 +19,7 @@ from timesink.cli.measuring import (
     TimeoutOption,
     duration,
     interruptible,
+    pulled,
     share,
     watch,
 )
@@ -58,8 +59,9 @@ def command(
     from timesink import api
     from timesink.model.experiments import Change, Command, Design
 
-    words = api.checked(Command(tuple(script), module))
-    extra = tuple(api.change(with_ or []).interventions)
+    plain, more = pulled(script, "--with")
+    words = api.checked(Command(tuple(plain), module))
+    extra = tuple(api.change([text]).label for text in [*(with_ or []), *more])
     design = Design(
         before=words,
         after=words,
@@ -73,7 +75,7 @@ def command(
         precision=share(precision, "--precision"),
         timeout_s=duration(timeout, "--timeout"),
     )
-    with interruptible(out):
+    with interruptible(out, resume=False):
         result = api.tune(
             design, out, extra=extra, name=name, watch=None if json else watch, say=_say
         )

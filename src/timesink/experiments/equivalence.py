@@ -21,6 +21,8 @@ _NORMS = 10.0
 COMPARED = 50
 #: A script whose own losses differ by more than this from run to run cannot be judged.
 _RESTLESS = 0.02
+#: With these the random numbers are drawn elsewhere, or one of torch's own is not drawn.
+_OTHER_NUMBERS = ("num-workers", "persistent-workers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +113,12 @@ def _diverged(
     expected = False
     if not reason and _other(before.inputs, after.inputs) is not None:
         first = _other(before.inputs, after.inputs)
-        expected = any(i.startswith("num-workers") for i in change.interventions)
+        expected = any(i.partition("=")[0] in _OTHER_NUMBERS for i in change.interventions)
         reason = f"The model was given other inputs from call {first} on."
         if expected:
             reason += (
-                " Workers draw other random numbers: expected if the dataset augments at random, "
-                "an error if it does not."
+                " Workers draw other random numbers: expected where the dataset augments at random "
+                "or a later epoch is shuffled, an error where nothing is random."
             )
     if not reason:
         same = "with the same inputs" if before.inputs and after.inputs else ""

@@ -151,6 +151,8 @@ def _speed(e: Experiment) -> Speed:
     after = median([value(b, measure) for _, b in pairs])
     others = median(o.others or 0.0 for pair in pairs for o in pair)
     outcome, text = verdict(found, e.design, others) if found else ("too noisy", _too_few(e))
+    if found and measure == "mean" and all(o.epochs <= 1 for pair in pairs for o in pair):
+        text += ". No second epoch began in the timed steps, so its start is not in this: --steps"
     return Speed(outcome, text, found, own, len(pairs), before, after)
 
 

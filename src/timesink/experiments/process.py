@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from timesink.capture.folder import record_path
 from timesink.capture.options import RunOptions
 from timesink.capture.steplog import read_steps
 from timesink.capture.supervise import run_detached
@@ -97,7 +98,7 @@ def _interventions(design: Design, arm: Arm) -> tuple[str, ...]:
 def _variables(design: Design, arm: Arm, folder: Path) -> Mapping[str, str]:
     """The same for both arms, but for what is being tried. A cache of compiled code of its own:
     the first process compiles for real, and the others find it done, in both arms alike."""
-    cache = str((folder / CACHE).resolve())
+    cache = str((folder / CACHE / arm).resolve())
     found = {
         **environment_for(design.seed),
         "TORCHINDUCTOR_CACHE_DIR": cache,
@@ -110,12 +111,15 @@ def _variables(design: Design, arm: Arm, folder: Path) -> Mapping[str, str]:
     return found
 
 
-def script_fails(error: str, output: Path) -> BadUsage:
-    """What to say when the script fails although nothing was changed in it."""
+def script_fails(error: str, output: Path, base: tuple[str, ...] = ()) -> BadUsage:
+    """What to say when the script fails although nothing was tried in it, but for ``base``."""
     remedy = f"Its output is in {output}."
     if re.search(r"unrecognized argument|no such option|unknown option", error, re.IGNORECASE):
         remedy = "Options of timesink itself are written before the script. " + remedy
-    return BadUsage(f"The script itself fails, without any change: {error.rstrip('.')}.", remedy)
+    what = "The script itself fails, without any change"
+    if base:
+        what = f"The script fails with {' + '.join(base)} alone"
+    return BadUsage(f"{what}: {error.rstrip('.')}.", remedy)
 
 
 def ending(code: int, output: Path) -> str:
@@ -158,6 +162,7 @@ def _observed(own: Path, job: Job, seconds: float, code: int | None, error: str)
         losses=tuple(map(float, plain.get("losses", ()))),
         grad_norms=tuple(map(float, plain.get("grad_norms", ()))),
         inputs=tuple(map(str, plain.get("inputs", ()))),
+        epochs=_epochs(_read(record_path(own, 0))),
         effects=tuple(Effect(**e) for e in plain.get("effects", ())),
         peak_rss=int(plain.get("peak_rss", 0)),
         device_allocated=int(plain.get("device_allocated", 0)),
@@ -166,6 +171,11 @@ def _observed(own: Path, job: Job, seconds: float, code: int | None, error: str)
         exit_code=code,
         error=error,
     )
+
+
+def _epochs(record: dict[str, Any]) -> int:
+    """How often the loader that was iterated most began."""
+    return max((int(loader.get("epochs", 0)) for loader in record.get("loaders", ())), default=0)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -36,7 +36,9 @@ def run_experiment(
             e = judged(replace(e, observations=(*e.observations, observation), spent_s=spent))
             ledger.save(e, folder)
             if job.arm == "A" and job.purpose != "profile" and observation.error:
-                raise script_fails(observation.error, folder / observation.name / OUTPUT)
+                raise script_fails(
+                    observation.error, folder / observation.name / OUTPUT, e.design.base
+                )
     except BaseException:
         _record(replace(e, status="interrupted"), folder, base or folder.parent)
         raise

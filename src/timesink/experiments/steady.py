@@ -1,8 +1,9 @@
 """Which steps of a process count, and what one of them takes: stated rules, pure functions.
 
-*Warm-up* are the first three train steps, everything up to the last step in which a compiler ran,
-and the steps before the first from which five in a row have a median within 10 % of the median of
-the second half. *Steady* steps are the train steps after it (all steps where nothing trains).
+*Warm-up* are the first three train steps, everything up to the last step of the first half in which
+a compiler ran, and the steps before the first from which five in a row have a median within 10 % of
+the median of the second half. *Steady* steps are the train steps after it (all steps where nothing
+trains), without those in which a compiler ran.
 """
 
 from __future__ import annotations
@@ -41,25 +42,29 @@ def steady(light: LightSteps, block: int = BLOCK) -> Steady:
     walls = [light.wall_ns[i] for i in kinds]
     compiled = [light.compiled[i] for i in kinds]
     warm = warm_up(walls, compiled)
-    chosen = tuple(kinds[warm:])
+    # A compiler that runs later (a last batch of another size, each epoch) spoils single steps.
+    late = [i for i in range(warm, len(kinds)) if not compiled[i]]
+    chosen = tuple(kinds[i] for i in late)
     if not chosen:
         return Steady((), warm, (), 0.0, 0.0, 0.0, 0.0)
-    blocks = block_means(walls[warm:], block)
+    steady_walls = [walls[i] for i in late]
+    blocks = block_means(steady_walls, block)
     typical = median(blocks)
     first, last = chosen[0], chosen[-1]
     span = light.start_ns[last] + light.wall_ns[last] - light.start_ns[first]
     extra = sum(w - typical for w, c in zip(walls, compiled, strict=True) if c)
     return Steady(
-        chosen, warm, blocks, typical, float(median(walls[warm:])), span / len(chosen),
+        chosen, warm, blocks, typical, float(median(steady_walls)), span / len(chosen),
         max(0.0, extra),
     )  # fmt: skip
 
 
 def warm_up(walls: Sequence[int], compiled: Sequence[bool]) -> int:
     """How many of the first steps do not count (all of them where none would remain)."""
-    last = max((i for i, c in enumerate(compiled) if c), default=-1)
+    half = len(walls) // 2
+    last = max((i for i, c in enumerate(compiled[:half]) if c), default=-1)
     start = max(_FIRST, last + 1)
-    rest = walls[len(walls) // 2 :]
+    rest = [w for w, c in zip(walls[half:], compiled[half:], strict=True) if not c]
     if not rest:
         return len(walls)
     level = median(rest)

@@ -39,7 +39,8 @@ class Observation:
     steps; ``mean_ns`` over everything after the warm-up. ``block_ns``: the blocks. ``compile_ns``:
     what the steps in which a compiler ran took beyond a typical one. ``losses``: the tensor that
     backward was called on, in order; ``grad_norms`` at each optimizer step and ``inputs``
-    (fingerprints of what the outermost module was given) in check runs only. ``others``: cores that
+    (fingerprints of what the outermost module was given) in check runs only. ``epochs``: how often
+    the loader that was iterated most began. ``others``: cores that
     other programs kept busy meanwhile, None where unknown. ``error``: how it ended if not well.
     """
 
@@ -66,6 +67,7 @@ class Observation:
     exit_code: int | None = None
     error: str = ""
     notes: tuple[str, ...] = ()
+    epochs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ def headline(t: Tuning) -> str:
         return f"{' + '.join(t.kept)}: {t.final.speed.text}"
     if not t.tries and not t.untried:
         return "Nothing to try: no finding of the profiled run names a change."
+    if not t.tries:
+        return "Nothing was tried: the budget is too small for a single comparison (--budget)."
     return "Nothing helped: the script stays as it is."
 
 
@@ -72,5 +74,5 @@ def _lines(t: Tuning) -> Section | None:
 
 
 def _rest(t: Tuning) -> Section | None:
-    lines = [*t.by_hand, *(f"Not tried, the budget was spent: {text}" for text in t.untried)]
+    lines = [*t.by_hand, *(f"Not tried: {text}" for text in t.untried)]
     return Section("Left for you", (Items(tuple(lines)),)) if lines else None

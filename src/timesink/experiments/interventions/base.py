@@ -23,13 +23,13 @@ class Recorder:
         self._nothing = nothing
         self._changed: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
-        self._scale = 1.0
+        self._scales: set[float] = set()
         self._unknowable = False
+        self._still: Callable[[], bool] = lambda: True
 
     def changed(self, what: str, scale: float = 1.0) -> None:
         """Something was changed: ``what`` in the singular ("DataLoader")."""
-        if not self._changed:
-            self._scale = scale
+        self._scales.add(scale)
         self._changed[what] += 1
 
     def left(self, why: str) -> None:
@@ -41,6 +41,11 @@ class Recorder:
         self._unknowable = True
         self._changed[text] += 1
 
+    def switched(self, still: Callable[[], bool]) -> None:
+        """A switch was turned; ``still`` says at the end whether the script left it so."""
+        self._still = still
+        self.changed("switch")
+
     def undone(self, why: str) -> None:
         """The script took it back."""
         self._changed.clear()
@@ -49,13 +54,18 @@ class Recorder:
 
     def effect(self) -> Effect:
         """What is known so far."""
+        if self._changed and not self._still():
+            self.undone("the script turned it back")
         left = [why if n == 1 else f"{why} ({n} times)" for why, n in self._left.items()]
         if self._unknowable:
             return Effect(self.name, None, "; ".join([*self._changed, *left]))
+        if len(self._scales) > 1:
+            text = "its DataLoaders' batches would grow by different factors; use --patch"
+            return Effect(self.name, 0, text)
         count = sum(self._changed.values())
         done = [f"{plural(n, what)} changed" for what, n in self._changed.items()]
         text = "; ".join([*done, *left]) or self._nothing
-        return Effect(self.name, count, text, self._scale)
+        return Effect(self.name, count, text, next(iter(self._scales), 1.0))
 
 
 def plural(count: int, what: str) -> str:

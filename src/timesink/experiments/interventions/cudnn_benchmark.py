@@ -15,7 +15,7 @@ def install(value: str, recorder: Recorder) -> None:
         recorder.left("it is on already")
     else:
         torch.backends.cudnn.benchmark = True
-        recorder.changed("switch")
+        recorder.switched(lambda: bool(torch.backends.cudnn.benchmark))
 
 
 KIND = Kind(

@@ -12,10 +12,12 @@ def install(value: str, recorder: Recorder) -> None:
     """Collect and freeze after the first optimizer step."""
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    handle: list[Any] = []
+    done: list[bool] = []  # a hook that removes itself changes the dict that torch walks through
 
     def freeze(optimizer: Any, args: Any, kwargs: Any) -> None:
-        handle[0].remove()
+        if done:
+            return
+        done.append(True)
         if not gc.isenabled():
             recorder.left("the script has switched the collector off")
             return
@@ -23,7 +25,7 @@ def install(value: str, recorder: Recorder) -> None:
         gc.freeze()
         recorder.changed("collector")
 
-    handle.append(register_optimizer_step_post_hook(freeze))
+    register_optimizer_step_post_hook(freeze)
 
 
 KIND = Kind(

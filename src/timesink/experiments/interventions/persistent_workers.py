@@ -29,7 +29,8 @@ KIND = Kind(
     takes="",
     summary="workers live on between epochs",
     nothing="the script makes no DataLoader",
-    may_change="The dataset in the workers keeps its state between epochs; their memory stays.",
+    may_change="From the second epoch on the order of samples: torch draws one random number "
+    "less. The dataset in the workers keeps its state between epochs; their memory stays.",
     numerics="exact",
     code="DataLoader(..., persistent_workers=True)",
     install=install,

@@ -16,7 +16,7 @@ def install(value: str, recorder: Recorder) -> None:
     else:
         torch.set_float32_matmul_precision("high")
         torch.backends.cudnn.allow_tf32 = True
-        recorder.changed("switch")
+        recorder.switched(lambda: torch.get_float32_matmul_precision() == "high")
 
 
 KIND = Kind(
