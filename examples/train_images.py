@@ -20,7 +20,7 @@ class Images(Dataset):
     """Random images, made once, so that no download is needed."""
 
     def __init__(self, count: int, fast: bool) -> None:
-        self.images = torch.rand(count, 3, 64, 64)
+        self.images = torch.rand(count, 3, 96, 96)
         self.fast = fast
 
     def __len__(self) -> int:
@@ -30,15 +30,15 @@ class Images(Dataset):
         image = self.images[index]
         if not self.fast:
             image = slow_transform(image)
-        return image[:, ::2, ::2], index % CLASSES
+        return image[:, ::3, ::3], index % CLASSES
 
 
 def slow_transform(image: torch.Tensor) -> torch.Tensor:
-    """A blur made of many small operations, each too small for more than one thread: what an
-    unlucky augmentation does."""
-    for _ in range(100):
-        image = (image + image.roll(1, -1) + image.roll(1, -2)) / 3
-    return image
+    """Equalises the histogram of each channel by ranking its pixels, which is what sorting twice
+    gives: correct, and on one thread slow."""
+    pixels = image.flatten(1)
+    ranks = pixels.argsort(1).argsort(1)
+    return (ranks / pixels.shape[1]).reshape(image.shape)
 
 
 def network() -> nn.Module:
