@@ -16,6 +16,7 @@ from timesink.model.memory import (
     MemoryTimeline,
     Site,
 )
+from timesink.model.owners import Phase
 
 POINTS = 1500  #: of a timeline
 HOLDERS = 60  #: sites listed of the peak
@@ -47,6 +48,8 @@ def answer(a: Allocations, source: str) -> MemoryAnswer:
         holders=_holders(a, kinds, at_peak)[:HOLDERS],
         growth=growth(a, kinds),
         spikes=spikes(a, kinds),
+        relief=relief(a, kinds, at_peak),
+        unwalked=unwalked(a),
         timeline=timeline(a, kinds),
     )
 
@@ -123,6 +126,38 @@ def spikes(a: Allocations, kinds: Ints) -> tuple[Holder, ...]:
         largest = size if known is None else known.largest
         best[site] = Holder(_site(a, site), Category.TEMPORARIES, largest, count, largest)
     return tuple(sorted(best.values(), key=lambda h: -h.largest)[:_SPIKES])
+
+
+def relief(a: Allocations, kinds: Ints, at_peak: np.ndarray) -> tuple[tuple[str, int, Holder], ...]:
+    """Per line with temporaries at the peak: by how much the peak would be lower without all of
+    that line's temporaries; the most first."""
+    brief = kinds == CATEGORIES.index(Category.TEMPORARIES)
+    lines = np.array([*(s.line for s in a.sites), ""], object)[a.site]
+    live, found = a.live(), []
+    for line in sorted(set(lines[brief & at_peak].tolist()) - {""}):
+        mine = brief & (lines == line)
+        rest = live - curve(a.size[mine], a.start[mine], a.end[mine], a.count)
+        saved = int(live.max()) - int(rest.max())
+        there = np.flatnonzero(mine & at_peak)
+        row = there[a.size[there].argmax()]
+        size = int(a.size[row])
+        holder = Holder(_site(a, int(a.site[row])), Category.TEMPORARIES, size, len(there), size)
+        found.append((line, saved, holder))
+    return tuple(sorted(found, key=lambda f: -f[1])[:_SPIKES])
+
+
+def unwalked(a: Allocations) -> tuple[str, ...]:
+    """Lines with forward blocks none of which was freed in a backward pass."""
+    forward = PHASES.index(Phase.FORWARD)
+    backward = PHASES.index(Phase.BACKWARD)
+    phase = np.append(a.event_phase, -1)
+    freed = phase[np.where(a.end < a.count, a.end, a.count)] == backward
+    walked: dict[str, bool] = {}
+    for site in np.unique(a.site[a.phase == forward]).tolist():
+        mine = a.site == site
+        line = _site(a, site).line
+        walked[line] = walked.get(line, False) or bool(freed[mine].any())
+    return tuple(sorted(line for line, done in walked.items() if line and not done))
 
 
 def timeline(a: Allocations, kinds: Ints, reserved: Ints | None = None) -> MemoryTimeline | None:

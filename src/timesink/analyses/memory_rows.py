@@ -151,8 +151,16 @@ def _one(p: Prepared, device: str, rows: pl.DataFrame, around: _Around) -> Alloc
     base = max(0, first - int(size[~made].sum()))
     return Allocations(
         device, size, start, end, site, around.sites, phase, len(ts), ts - ts[0],
-        around.phase[place], step, ends, base,
+        _carried(around.phase[place], bytes_ > 0), step, ends, base,
     )  # fmt: skip
+
+
+def _carried(phase: Ints, comes: Bools) -> Ints:
+    """Most frees happen outside of any operator: they belong to the part of the step before."""
+    other = PHASES.index(Phase.OTHER)
+    told = comes | (phase != other)
+    last = np.maximum.accumulate(np.where(told, np.arange(len(phase)), -1))
+    return np.where(last >= 0, phase[np.maximum(last, 0)], other)
 
 
 def _ends(p: Prepared, ts: Ints) -> Ints:

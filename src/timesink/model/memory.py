@@ -135,7 +135,9 @@ class MemoryAnswer:
     ``source`` "snapshot" or "trace". ``before``: bytes live when recording began. ``peak``: highest
     live bytes, at event ``peak_at``; ``peak_phase`` the part of the step that allocated last then.
     ``end``: live at the end; ``agrees``: whether that equals the blocks' own sum (snapshots).
-    ``spikes``: the largest single temporaries. ``capacity`` of the device, 0 unknown.
+    ``spikes``: the largest single temporaries. ``relief``: lines, and by how many bytes the peak
+    would be lower without their temporaries. ``unwalked``: lines of forward passes that backward
+    never freed a block of. ``capacity`` of the device, 0 unknown.
     """
 
     device: str
@@ -156,6 +158,8 @@ class MemoryAnswer:
     holders: tuple[Holder, ...] = ()  #: at the peak, largest first
     growth: tuple[Growth, ...] = ()
     spikes: tuple[Holder, ...] = ()
+    relief: tuple[tuple[str, int, Holder], ...] = ()
+    unwalked: tuple[str, ...] = ()
     timeline: MemoryTimeline | None = None
     fragmentation: Fragmentation | None = None
     oom: OutOfMemory | None = None

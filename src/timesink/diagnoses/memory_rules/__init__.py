@@ -1,0 +1,1 @@
+"""One file per memory rule; each has ``check(answer) -> MemoryFinding | None``."""
