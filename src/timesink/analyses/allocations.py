@@ -44,6 +44,7 @@ class Allocations:
     event_step: Ints
     ends: Ints
     base: int = 0
+    unwalked: tuple[str, ...] | None = None  #: lines whose graph no backward walked, if known
 
     def live(self) -> Ints:
         """Bytes after each event; exact."""

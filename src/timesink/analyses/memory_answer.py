@@ -31,6 +31,7 @@ def answer(a: Allocations, source: str) -> MemoryAnswer:
     kinds = categories(a)
     live = a.live()
     peak = int(live.argmax()) if len(live) else -1
+    done, undone = walked(a)
     at_peak = (a.start <= peak) & (a.end > peak)
     return MemoryAnswer(
         device=a.device,
@@ -49,7 +50,9 @@ def answer(a: Allocations, source: str) -> MemoryAnswer:
         growth=growth(a, kinds),
         spikes=spikes(a, kinds),
         relief=relief(a, kinds, at_peak),
-        unwalked=unwalked(a),
+        walked=done,
+        idle_gradients=idle_gradients(a, kinds),
+        unwalked=undone if a.unwalked is None else a.unwalked,
         timeline=timeline(a, kinds),
     )
 
@@ -146,18 +149,26 @@ def relief(a: Allocations, kinds: Ints, at_peak: np.ndarray) -> tuple[tuple[str,
     return tuple(sorted(found, key=lambda f: -f[1])[:_SPIKES])
 
 
-def unwalked(a: Allocations) -> tuple[str, ...]:
-    """Lines with forward blocks none of which was freed in a backward pass."""
-    forward = PHASES.index(Phase.FORWARD)
-    backward = PHASES.index(Phase.BACKWARD)
+def idle_gradients(a: Allocations, kinds: Ints) -> int:
+    """By how much the peak would be lower if no gradient lived through a forward pass."""
+    if not a.count:
+        return 0
+    mine = kinds == CATEGORIES.index(Category.GRADIENTS)
+    level = curve(a.size[mine], a.start[mine], a.end[mine], a.count)
+    live = a.live()
+    idle = np.where(a.event_phase == PHASES.index(Phase.FORWARD), level, 0)
+    return int(live.max()) - int((live - idle).max())
+
+
+def walked(a: Allocations) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Lines with forward blocks: those of which a backward pass freed one, and the others."""
+    forward, backward = PHASES.index(Phase.FORWARD), PHASES.index(Phase.BACKWARD)
     phase = np.append(a.event_phase, -1)
     freed = phase[np.where(a.end < a.count, a.end, a.count)] == backward
-    walked: dict[str, bool] = {}
-    for site in np.unique(a.site[a.phase == forward]).tolist():
-        mine = a.site == site
-        line = _site(a, site).line
-        walked[line] = walked.get(line, False) or bool(freed[mine].any())
-    return tuple(sorted(line for line, done in walked.items() if line and not done))
+    made = (a.phase == forward) & (a.site >= 0)
+    seen = {_site(a, s).line for s in np.unique(a.site[made]).tolist()} - {""}
+    done = {_site(a, s).line for s in np.unique(a.site[made & freed]).tolist()} - {""}
+    return tuple(sorted(done)), tuple(sorted(seen - done))
 
 
 def timeline(a: Allocations, kinds: Ints, reserved: Ints | None = None) -> MemoryTimeline | None:

@@ -8,6 +8,8 @@ allocator took over never go. ``base`` is what the allocator's own total says be
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 
@@ -16,6 +18,7 @@ from timesink.analyses.lines import modules, stacks, user_lines
 from timesink.analyses.memory import device_name
 from timesink.analyses.prepare import Prepared
 from timesink.analyses.scope import Bools, column, combine, per_name
+from timesink.analyses.tree import nearest
 from timesink.model.memory import Site
 from timesink.model.owners import MARK_LINE, Phase
 from timesink.store.schema import Kind
@@ -39,11 +42,15 @@ def trace_histories(p: Prepared) -> tuple[Allocations, ...]:
 _MARK = MARK_LINE + "#"
 
 
+@dataclass(frozen=True, slots=True)
 class _Around:
-    """Per memory row: site code, phase and step."""
+    """Per memory row: site code, phase and step; and lines whose graph no backward walked."""
 
-    def __init__(self, sites: tuple[Site, ...], site: Ints, phase: Ints, step: Ints) -> None:
-        self.sites, self.site, self.phase, self.step = sites, site, phase, step
+    sites: tuple[Site, ...]
+    site: Ints
+    phase: Ints
+    step: Ints
+    unwalked: tuple[str, ...]
 
 
 def _around(p: Prepared) -> _Around:
@@ -72,7 +79,38 @@ def _around(p: Prepared) -> _Around:
             stack=marked or whole.texts[parts[1][i]],
             phase=PHASES[int(phase[i])].value,
         ))  # fmt: skip
-    return _Around(tuple(sites), site.reshape(-1), phase, _step(p, ts))
+    return _Around(tuple(sites), site.reshape(-1), phase, _step(p, ts), _unwalked(p))
+
+
+#: Nodes of a graph at one line from which it is a graph and not a detail.
+_NODES = 3
+#: Of a line that backward walks, all numbers but a few are seen again.
+_WALKED = 0.1
+
+
+def _unwalked(p: Prepared) -> tuple[str, ...]:
+    """Lines whose forward operators made nodes of a graph that no backward pass ever ran.
+
+    Autograd numbers its nodes: while gradients are on, an operator carries the number that the next
+    node gets, so that the numbers of a line rise only where nodes are made. A backward function
+    carries the number of its node.
+    """
+    if not p.host.height:
+        return ()
+    marks, seq = _named(p, _MARK), column(p.host, "seq")
+    mark = nearest(marks, column(p.host, "parent"))
+    phase, lines = column(p.host, "phase"), column(p.host, "name")
+    walked = np.unique(seq[(phase == PHASES.index(Phase.BACKWARD)) & (seq >= 0)])
+    forward = (phase == PHASES.index(Phase.FORWARD)) & (seq >= 0) & (mark >= 0)
+    pairs = np.unique(np.stack([lines[mark[forward]], seq[forward]]), axis=1)
+    if not walked.size and not pairs.size:
+        return ()
+    found = []
+    for code in np.unique(pairs[0]).tolist():
+        numbers = pairs[1][pairs[0] == code]
+        if len(numbers) > _NODES and np.isin(numbers, walked).mean() < _WALKED:
+            found.append(p.tables.text(code).partition("#")[2].partition(";")[0])
+    return tuple(sorted(set(found)))
 
 
 def _named(p: Prepared, pattern: str) -> Bools:
@@ -151,7 +189,7 @@ def _one(p: Prepared, device: str, rows: pl.DataFrame, around: _Around) -> Alloc
     base = max(0, first - int(size[~made].sum()))
     return Allocations(
         device, size, start, end, site, around.sites, phase, len(ts), ts - ts[0],
-        _carried(around.phase[place], bytes_ > 0), step, ends, base,
+        _carried(around.phase[place], bytes_ > 0), step, ends, base, around.unwalked,
     )  # fmt: skip
 
 

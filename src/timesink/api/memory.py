@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from timesink.store.snapshot_schema import Snapshot
 
 #: In a run folder.
-SNAPSHOT = "memory.pickle"
+SNAPSHOT = ".memory.pickle"
 
 
 def memory_snapshot(path: str | Path) -> Snapshot:
@@ -42,7 +42,7 @@ def memory_report(path: str | Path, *, rank: int | None = None, cache: bool = Tr
 
 
 def _snapshots(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"*{SNAPSHOT}"))
+    return sorted(folder.glob(f"rank*{SNAPSHOT}"))
 
 
 def _of_snapshot(path: Path, title: str) -> MemoryReport:

@@ -44,10 +44,18 @@ class LineMarks(TorchFunctionMode):  # type: ignore[misc]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if not self._on or torch.compiler.is_compiling():
+        # A range that begins inside a mark would be cut off at the mark's end.
+        if not self._on or torch.compiler.is_compiling() or _is_range(func):
             return func(*args, **kwargs)
         with torch.autograd.profiler.record_function(MARK_LINE + "#" + _lines()):
             return func(*args, **kwargs)
+
+
+def _is_range(func: Any) -> bool:
+    """Whether it begins or ends a range of the profiler."""
+    return "_record_function" in getattr(func, "__name__", "") or "_record_function" in str(
+        getattr(func, "_qualified_op_name", "")
+    )
 
 
 def _lines() -> str:

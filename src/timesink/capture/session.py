@@ -15,6 +15,7 @@ from typing import Any
 from timesink.capture.folder import read_record, write_record
 from timesink.capture.hooks import Hooks
 from timesink.capture.machine import Part, StepMachine
+from timesink.capture.memory_history import MemoryHistory
 from timesink.capture.options import RunOptions
 from timesink.capture.steplog import StepLog, StepRow
 from timesink.capture.window import Window
@@ -68,6 +69,11 @@ class Session:
         self.hooked = True
         self._log = StepLog(self.folder / f"rank{self.options.rank}.steps.bin")
         Hooks(self).install()
+        if self.options.schedule.profile_memory:
+            name = f"rank{self.options.rank}.memory.pickle"
+            history = MemoryHistory(self.folder / name, self.notes)
+            history.start()
+            self.on_finish.append(history.finish)
         if any(v in os.environ for v in ("NSYS_PROFILING_SESSION_ID", "CUPTI_INJECTION_LIB")):
             self.notes.append(
                 "Another CUPTI profiler (Nsight, DCGM) is active: device rows may be missing."

@@ -34,9 +34,18 @@ NameOption = Annotated[
 def command(
     script: Script,
     module: ModuleFlag = False,
-    wait: Annotated[int, typer.Option(min=0, help="Steps before the profiler window.")] = 3,
-    warmup: Annotated[int, typer.Option(min=0, help="Warm-up steps, recorded then dropped.")] = 1,
-    active: Annotated[int, typer.Option(min=0, help="Steps to record; 0: light only.")] = 5,
+    wait: Annotated[
+        int | None,
+        typer.Option(min=0, help="Steps before the profiler window.", show_default="3"),
+    ] = None,
+    warmup: Annotated[
+        int | None,
+        typer.Option(min=0, help="Warm-up steps, recorded then dropped.", show_default="1"),
+    ] = None,
+    active: Annotated[
+        int | None,
+        typer.Option(min=0, help="Steps to record; 0: light only.", show_default="5"),
+    ] = None,
     shapes: Annotated[
         bool, typer.Option("--shapes/--no-shapes", help="Input shapes (a few % in the window).")
     ] = True,
@@ -44,7 +53,10 @@ def command(
         bool, typer.Option("--with-stack", help="Python lines (slows the window 2-5 times).")
     ] = False,
     memory: Annotated[
-        bool, typer.Option("--memory", help="Allocations (slows the window 1.2-2 times).")
+        bool,
+        typer.Option(
+            "--memory", help="Allocations with their lines: the first 8 steps, twice as slow."
+        ),
     ] = False,
     max_seconds: Annotated[
         float, typer.Option("--max-seconds", min=0, help="Longest window, in seconds.")
@@ -88,7 +100,12 @@ def command(
     if api.is_launcher(script[0], module):
         api.launch(script[1:], _own_options(script[0]))
 
-    schedule = Schedule(wait, warmup, active, shapes, with_stack, memory, max_seconds)
+    # With memory from the first step on: lazily made state appears in it, and it need not be quick.
+    usual = (0, 0, 8) if memory else (3, 1, 5)
+    first, second, third = (
+        n if n is not None else u for n, u in zip((wait, warmup, active), usual, strict=True)
+    )
+    schedule = Schedule(first, second, third, shapes, with_stack, memory, max_seconds)
     outcome = api.run(
         script, module=module, schedule=schedule, out=out, name=name, ranks=_ranks(ranks),
         seed=seed, deterministic=deterministic,

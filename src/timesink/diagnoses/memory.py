@@ -25,6 +25,9 @@ def memory_findings(answers: Sequence[MemoryAnswer]) -> tuple[MemoryFinding, ...
     main = max(answers, key=lambda a: (a.oom is not None, a.device != "cpu", a.peak))
     checks = [import_module(f"timesink.diagnoses.memory_rules.{n}").check for n in RULES]
     found = [f for check in checks if (f := check(main)) is not None]
+    graph = next((f for f in found if f.rule == "graph-kept"), None)
+    if graph is not None:  # a graph also keeps what was put into it
+        found = [f for f in found if f.rule != "kept-each-step" or f.size > graph.size]
     return tuple(sorted(found, key=lambda f: (f.rule not in _LEAKS, -f.size)))
 
 

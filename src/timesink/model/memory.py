@@ -136,8 +136,10 @@ class MemoryAnswer:
     live bytes, at event ``peak_at``; ``peak_phase`` the part of the step that allocated last then.
     ``end``: live at the end; ``agrees``: whether that equals the blocks' own sum (snapshots).
     ``spikes``: the largest single temporaries. ``relief``: lines, and by how many bytes the peak
-    would be lower without their temporaries. ``unwalked``: lines of forward passes that backward
-    never freed a block of. ``capacity`` of the device, 0 unknown.
+    would be lower without their temporaries. ``unwalked``: lines of forward passes whose graph no
+    backward walked; ``walked``: those of which backward freed a block. ``idle_gradients``: by
+    how much the peak would be lower without gradients in forward. ``capacity`` of the device, 0
+    unknown.
     """
 
     device: str
@@ -160,6 +162,8 @@ class MemoryAnswer:
     spikes: tuple[Holder, ...] = ()
     relief: tuple[tuple[str, int, Holder], ...] = ()
     unwalked: tuple[str, ...] = ()
+    walked: tuple[str, ...] = ()
+    idle_gradients: int = 0
     timeline: MemoryTimeline | None = None
     fragmentation: Fragmentation | None = None
     oom: OutOfMemory | None = None

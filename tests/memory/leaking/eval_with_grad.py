@@ -10,8 +10,8 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 def evaluate():
     scores = []
-    for _ in range(4):
-        score = model(torch.randn(2048, 64)).square().mean()  # HERE
+    for _ in range(16):
+        score = model(torch.randn(512, 64)).square().mean()  # HERE
         scores.append(score)
     return sum(float(s) for s in scores)
 

@@ -9,8 +9,11 @@ _SHARE, _BLOCKS = 0.3, 4
 
 
 def check(answer: MemoryAnswer) -> MemoryFinding | None:
-    """At the peak, many blocks of a forward pass are alive together that no backward ever frees;
-    without a graph a layer's input goes when its output is there."""
+    """At the peak, many blocks of a forward pass are alive together whose graph no backward ever
+    walks; without a graph a layer's input goes when its output is there. (What piles up from step
+    to step is m1's or m7's.)"""
+    if any(g.per_step >= 1024 for g in answer.growth):
+        return None
     held = [
         h for h in answer.holders
         if h.site.phase == "forward" and h.site.line and h.site.line in answer.unwalked

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from timesink.diagnoses.memory_rule import finding, size_text, where
 from timesink.model.memory import Growth, MemoryAnswer, MemoryFinding
 
@@ -12,8 +14,11 @@ _ADVICE = (
 
 
 def forward_growth(answer: MemoryAnswer) -> list[Growth]:
-    """What grows and was made by a forward pass."""
-    return [g for g in answer.growth if g.site.phase == "forward" and g.per_step > 0]
+    """What grows and is part of a graph: of a line that backward walks elsewhere, or of one where
+    several operators' results stay together."""
+    grown = [g for g in answer.growth if g.site.phase == "forward" and g.per_step > 0]
+    lines = Counter(g.site.line for g in grown)
+    return [g for g in grown if g.site.line in answer.walked or lines[g.site.line] > 1]
 
 
 def check(answer: MemoryAnswer) -> MemoryFinding | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from timesink.diagnoses.memory_rule import finding, size_text, where
+from timesink.diagnoses.memory_rules.graph_kept import forward_growth
 from timesink.model.memory import MemoryAnswer, MemoryFinding
 
 _LEAST = 1024
 
 
 def check(answer: MemoryAnswer) -> MemoryFinding | None:
-    """Growth that no forward pass made."""
-    grown = [g for g in answer.growth if g.site.phase != "forward" and g.per_step > 0]
+    """Growth that is no graph's."""
+    graphs = forward_growth(answer)
+    grown = [g for g in answer.growth if g not in graphs and g.per_step > 0]
     rate = sum(g.per_step for g in grown)
     if rate < _LEAST:
         return None

@@ -9,11 +9,12 @@ _SHARE = 0.4
 
 
 def check(answer: MemoryAnswer) -> MemoryFinding | None:
-    """Without the temporaries of one line the peak would be at least 40 % lower."""
+    """Without the temporaries of one line the peak would be at least 40 % lower, and a single one
+    of them is as large."""
     if not answer.relief:
         return None
     line, saved, holder = answer.relief[0]
-    if saved < _SHARE * answer.peak:
+    if saved < _SHARE * answer.peak or holder.largest < _SHARE * answer.peak:
         return None
     return finding(
         answer, "temporary-spike", "m8", "A temporary makes the peak", size=saved,
