@@ -12,19 +12,28 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from timesink.api import analyze, read_trace
+    from timesink.api import analyze, memory_snapshot, read_trace
     from timesink.capture.library import profile, trace_handler
     from timesink.reproducibility.seeding import seed_everything
 
 _HOME = {
     "analyze": "timesink.api",
     "read_trace": "timesink.api",
+    "memory_snapshot": "timesink.api",
     "profile": "timesink.capture.library",
     "trace_handler": "timesink.capture.library",
     "seed_everything": "timesink.reproducibility.seeding",
 }
 
-__all__ = ["__version__", "analyze", "profile", "read_trace", "seed_everything", "trace_handler"]
+__all__ = [
+    "__version__",
+    "analyze",
+    "memory_snapshot",
+    "profile",
+    "read_trace",
+    "seed_everything",
+    "trace_handler",
+]
 
 
 def __getattr__(name: str) -> Any:

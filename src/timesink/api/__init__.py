@@ -34,6 +34,7 @@ from timesink.api.load import (
     read_trace,
     report,
 )
+from timesink.api.memory import memory_json, memory_page, memory_report, memory_snapshot
 from timesink.api.render import (
     print_quick,
     print_report,
@@ -78,6 +79,10 @@ __all__ = [
     "is_launcher",
     "launch",
     "load_experiment",
+    "memory_json",
+    "memory_page",
+    "memory_report",
+    "memory_snapshot",
     "operator_table",
     "print_document",
     "print_history",

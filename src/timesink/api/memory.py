@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from timesink.model.memory import MemoryAnswer, MemoryReport
 
 if TYPE_CHECKING:
     from timesink.analyses.snapshot_history import History
+    from timesink.reports.document import Document
     from timesink.store.snapshot_schema import Snapshot
 
 #: In a run folder.
@@ -113,3 +115,18 @@ def _judged(
     return MemoryReport(
         title, headline(answers, findings), answers, findings, settings, notes,
     )  # fmt: skip
+
+
+def memory_page(report: MemoryReport) -> Document:
+    """The report as a document."""
+    from timesink.reports.memory import build
+
+    return build(report)
+
+
+def memory_json(report: MemoryReport) -> bytes:
+    """The report as JSON with a ``schema_version``."""
+    from timesink.reports.json_ import dump
+
+    plain = dataclasses.asdict(report)
+    return dump({k: v for k, v in plain.items() if k != "schema_version"})

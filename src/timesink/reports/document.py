@@ -97,7 +97,8 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class FindingBlock:
-    """A finding, ready to print. ``command`` is the line to type, "" where there is none."""
+    """A finding, ready to print. ``command`` is the line to type, "" where there is none.
+    ``claim``: what it is said to cost, instead of "at most … of a step"."""
 
     title: str
     rule: str
@@ -107,6 +108,7 @@ class FindingBlock:
     advice: str
     command: str
     caveat: str
+    claim: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,9 @@ def _table(table: Table) -> list[str]:
 
 
 def _finding(block: FindingBlock) -> list[str]:
+    cost = f"at most {units.share(block.share)} of a step ({units.time(block.cost_ns)})"
     lines = [
-        f"### {_escape(block.title)}: at most {units.share(block.share)} of a step "
-        f"({units.time(block.cost_ns)})",
+        f"### {_escape(block.title)}: {_escape(block.claim) or cost}",
         "",
         *(f"- {_escape(e)}" for e in block.evidence),
         "",

@@ -25,6 +25,16 @@ COLOURS: dict[str, tuple[str, str]] = {
     "before": ("#d55e00", "#ff8a3d"),
     "after": ("#0072b2", "#4aa8e0"),
     "reserved": ("#d55e00", "#ff8a3d"),
+    "parameters": ("#00795c", "#2fbf98"),
+    "gradients": ("#cc6799", "#e39ac0"),
+    "optimizer state": ("#7b5ea7", "#b39ddb"),
+    "activations": ("#0072b2", "#4aa8e0"),
+    "inputs": ("#d55e00", "#ff8a3d"),
+    "temporaries": ("#b58900", "#e8c547"),
+    "before recording": ("#6b5b53", "#a89890"),
+    "unknown": ("#8a8f98", "#9aa1ab"),
+    "live": ("#0072b2", "#4aa8e0"),
+    "free": ("#8a8f98", "#9aa1ab"),
 }
 
 #: The same for terminals, from the 16 colours that people choose themselves.

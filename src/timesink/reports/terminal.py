@@ -151,9 +151,8 @@ def _unicode(console: Console) -> bool:
 
 def _finding(block: FindingBlock, console: Console) -> None:
     console.print()
-    head = (
-        f"{block.title}: at most {units.share(block.share)} of a step ({units.time(block.cost_ns)})"
-    )
+    cost = f"at most {units.share(block.share)} of a step ({units.time(block.cost_ns)})"
+    head = f"{block.title}: {block.claim or cost}"
     _hanging("* ", head, console, "bold yellow")
     for evidence in block.evidence:
         _hanging("    seen  ", evidence, console)
