@@ -102,7 +102,7 @@ def _of_trace(path: Path, rank: int | None, cache: bool) -> MemoryReport:
             f"{path} has no memory rows.",
             "Record them with `timesink run --memory train.py` (profile_memory=True).",
         )
-    return _judged(path.name, answers, (), ())
+    return _judged(path.resolve().name, answers, (), ())
 
 
 def _judged(

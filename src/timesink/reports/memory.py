@@ -174,7 +174,7 @@ def _fragmentation(f: Fragmentation, suffix: str) -> Section:
         "segments, the largest first", "stack", tuple(map(float, range(len(drawn)))),
         (Series("live", tuple(float(s.live) for s in drawn)),
          Series("free", tuple(float(s.size - s.live) for s in drawn))), "bytes", "segment",
-        thinned="" if len(f.rows) <= _SEGMENTS else f"{f.segments} segments: {_SEGMENTS} are shown.",
+        thinned=f"{f.segments} segments: {_SEGMENTS} are shown." if len(f.rows) > _SEGMENTS else "",
     )  # fmt: skip
     title = f"What the allocator reserved when the snapshot was taken{suffix}"
     return Section(title, (table, chart))
