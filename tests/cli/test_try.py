@@ -152,7 +152,7 @@ def test_ctrl_c_leaves_a_record_no_orphans_and_can_be_resumed(folder: Path) -> N
     out, err = started.communicate(timeout=60)
     assert started.returncode == 130, (out, err)
     assert "Traceback" not in err
-    assert "timesink try --resume try-" in err
+    assert "timesink try --resume timesink_runs/try-" in " ".join(err.split())
     assert children_of(folder) == []
     before = record(folder)
     assert before["status"] == "interrupted"
@@ -177,36 +177,6 @@ def children_of(folder: Path) -> list[str]:
         except OSError:
             continue
     return found
-
-
-ANOMALY = """
-import torch
-
-torch.autograd.set_detect_anomaly(True)
-torch.manual_seed(0)
-layers = [m for _ in range(12) for m in (torch.nn.Linear(16, 16), torch.nn.ReLU())]
-model = torch.nn.Sequential(*layers)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for _ in range(400):
-    optimizer.zero_grad()
-    model(torch.randn(4, 16)).square().mean().backward()
-    optimizer.step()
-"""
-
-
-def test_tune_finds_keeps_and_proves(folder: Path) -> None:
-    (folder / "slow.py").write_text(ANOMALY)
-    words = ("--budget", "90s", "--runs", "2", "--seconds", "0.2", "--json")
-    done = timesink("tune", *words, "slow.py", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    tuned = json.loads(done.stdout)
-    assert "no-anomaly" in tuned["kept"]
-    assert tuned["final"]["speed"]["outcome"] == "faster"
-    assert tuned["final"]["equivalence"]["verdict"] in ("bit-identical", "within tolerance")
-    assert {o["purpose"] for o in tuned["final"]["observations"]} == {"check", "timed", "profile"}
-    assert any("detect_anomaly" in line for line in tuned["code"])
-    (page,) = folder.glob("timesink_runs/*/tune.md")
-    assert "no-anomaly" in page.read_text()
 
 
 def test_options_behind_the_script_are_the_scripts(folder: Path) -> None:

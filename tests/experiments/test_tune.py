@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
-from timesink.api.tune import proof_s
+from timesink.errors import BadUsage
 from timesink.experiments.tune import by_hand, candidates, keeps
-from timesink.model.experiments import Change, Command, Design, Equivalence, Experiment, Speed
+from timesink.model.experiments import (
+    Change,
+    Command,
+    Design,
+    Equivalence,
+    Experiment,
+    Observation,
+    Speed,
+    Tuning,
+)
 from timesink.model.findings import Finding
 
+api_tune = import_module("timesink.api.tune")  # the package has a function of that name
+proof_s, try_s = api_tune.proof_s, api_tune.try_s
 DESIGN = Design(Command(("train.py",)), Command(("train.py",)), Change("compile", ("compile",)))
 
 
@@ -83,3 +99,84 @@ def test_findings_without_a_change_are_left_to_the_user() -> None:
 
 def test_the_proof_is_checks_pairs_and_profiles() -> None:
     assert proof_s(DESIGN, 10.0) == 10.0 * (2 + 2 * DESIGN.min_pairs + 2)
+
+
+@dataclass
+class Bench:
+    """Stands in for the processes: what each change is said to have done."""
+
+    outcomes: dict[str, str]
+    ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def run(self, e: Experiment, folder: Path, watch: object, base: Path) -> Experiment:
+        label = e.design.change.label
+        self.ran.append((label, e.design.base))
+        if self.outcomes.get(label) == "breaks":
+            raise BadUsage("The script fails with what was kept alone: boom.")
+        outcome = self.outcomes.get(label, "faster")
+        seen = tuple(Observation(str(i), "A", "timed", seconds=1.0) for i in range(2))
+        return replace(
+            e, observations=seen, status="done", speed=Speed(outcome, outcome),  # type: ignore[arg-type]
+            equivalence=Equivalence("bit-identical", ""),
+        )  # fmt: skip
+
+
+def tuned(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, bench: Bench, findings: list[Finding],
+    extra: tuple[str, ...] = (), budget: float = 600.0,
+) -> Tuning:  # fmt: skip
+    report = SimpleNamespace(diagnosis=SimpleNamespace(
+        findings=findings, verdict=SimpleNamespace(headline="Slow.")))  # fmt: skip
+    monkeypatch.setattr(api_tune, "_measured", lambda e, f: (report, 1.0))
+    monkeypatch.setattr(api_tune, "_profiled", lambda e, f: None)
+    monkeypatch.setattr(api_tune, "explained_page", lambda e, f: None)
+    monkeypatch.setattr(api_tune, "run_experiment", bench.run)
+    return api_tune.tune(replace(DESIGN, budget_s=budget), folder, extra=extra)
+
+
+FINDINGS = [
+    found("num-workers=2 + threads=1", 0.6), found("fused-optimizer", 0.4), found("compile", 0.2),
+]  # fmt: skip
+
+
+def test_what_helps_is_stacked_and_the_whole_is_proved_afresh(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bench = Bench({"fused-optimizer": "no difference"})
+    tuning = tuned(monkeypatch, tmp_path, bench, FINDINGS)
+    assert tuning.kept == ("num-workers=2 + threads=1", "compile")
+    assert bench.ran == [
+        ("num-workers=2 + threads=1", ()),
+        ("fused-optimizer", ("num-workers=2", "threads=1")),
+        ("compile", ("num-workers=2", "threads=1")),
+        ("num-workers=2 + threads=1 + compile", ()),
+    ]
+    assert tuning.final is not None
+    assert tuning.code[0].startswith("DataLoader(")
+
+
+def test_nothing_helps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = Bench({f.intervention: "too noisy" for f in FINDINGS})
+    tuning = tuned(monkeypatch, tmp_path, bench, FINDINGS)
+    assert (tuning.kept, tuning.final, tuning.code) == ((), None, ())
+    assert len(bench.ran) == len(FINDINGS)
+
+
+def test_a_budget_too_small_begins_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = Bench({})
+    tuning = tuned(monkeypatch, tmp_path, bench, FINDINGS, budget=try_s(DESIGN, 1.0))
+    assert bench.ran == []
+    assert [text.partition(" (")[0] for text in tuning.untried] == [
+        f.intervention for f in FINDINGS
+    ]
+
+
+def test_what_breaks_the_stack_is_told_and_the_rest_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bench = Bench({"fused-optimizer": "breaks"})
+    tuning = tuned(monkeypatch, tmp_path, bench, FINDINGS, extra=("threads=2",))
+    assert tuning.kept == ("num-workers=2 + threads=1", "compile")
+    assert "boom" in tuning.untried[0]
+    assert tuning.untried[1] == "threads=2 (something of its kind is kept)"
+    assert tuning.final is not None
