@@ -16,7 +16,8 @@ from tests import fakes
 from timesink.model.report import Report
 from timesink.model.timeline import Timeline
 from timesink.reports import charts, pack, svg
-from timesink.reports.html import to_html, to_html_fragment
+from timesink.reports.document import Code, Document, Section
+from timesink.reports.html import document_to_html, to_html, to_html_fragment
 from timesink.reports.palette import COLOURS, TERMINAL, slug
 
 EVERY = pytest.mark.parametrize("text", fakes.HOSTILE, ids=range(len(fakes.HOSTILE)))
@@ -224,3 +225,9 @@ def test_a_healthy_run_has_no_findings_section() -> None:
     made: Report = fakes.report()
     healthy = dataclasses.replace(made.diagnosis, findings=())
     assert 'id="part-findings"' not in to_html(dataclasses.replace(made, diagnosis=healthy))
+
+
+def test_lines_to_copy_stay_lines() -> None:
+    page = Document("t", "", (Section("Code", (Code("first = 1\nsecond < 2\x07"),)),))
+    text = document_to_html(page)
+    assert "<code>first = 1\nsecond &lt; 2\\x07\n</code>" in text

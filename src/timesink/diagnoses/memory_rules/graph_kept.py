@@ -17,6 +17,10 @@ def forward_growth(answer: MemoryAnswer) -> list[Growth]:
     """What grows and is part of a graph: of a line that backward walks elsewhere, or of one where
     several operators' results stay together."""
     grown = [g for g in answer.growth if g.site.phase == "forward" and g.per_step > 0]
+    if (
+        answer.source == "snapshot"
+    ):  # forward is what a module's call made; in a trace, any operator
+        return grown
     lines = Counter(g.site.line for g in grown)
     return [g for g in grown if g.site.line in answer.walked or lines[g.site.line] > 1]
 
