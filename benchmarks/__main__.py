@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import aa, fingerprint, overhead, peers, reading
+from benchmarks import aa, fingerprint, overhead, peers, reading, snapshots
 
 TRACES = Path(
     os.environ.get("TIMESINK_TRACES", Path(__file__).parents[2] / "shared" / "traces")
@@ -16,7 +16,7 @@ WORK = Path(os.environ.get("TIMESINK_BENCH", Path.home() / ".cache" / "timesink-
 
 def main(names: list[str]) -> None:
     WORK.mkdir(parents=True, exist_ok=True)
-    chosen = names or ["reading", "peers", "overhead", "aa", "fingerprint"]
+    chosen = names or ["reading", "peers", "overhead", "aa", "fingerprint", "snapshots"]
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}", flush=True)
     for name in chosen:
         print(f"\n== {name}", flush=True)
@@ -30,8 +30,10 @@ def main(names: list[str]) -> None:
             aa.main()
         elif name == "fingerprint":
             fingerprint.main()
+        elif name == "snapshots":
+            snapshots.main(WORK)
         else:
-            sys.exit(f"no benchmark {name}: reading, peers, overhead, aa, fingerprint")
+            sys.exit(f"no benchmark {name}: reading, peers, overhead, aa, fingerprint, snapshots")
 
 
 main(sys.argv[1:])

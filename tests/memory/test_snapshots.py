@@ -133,8 +133,9 @@ def test_a_cause_is_named_with_its_line(
     play(job)
     report = judged(job, tmp_path)
     assert report.answers[0].agrees
-    assert report.findings, report.headline
-    assert (report.findings[0].rule, report.findings[0].line) == (rule, line)
+    found = {f.rule: f.line for f in report.findings}
+    assert found.get(rule) == line, found
+    assert len(found) == 1 or play is spike  # a spike also leaves holes
 
 
 @pytest.mark.parametrize("play", [sound, evaluation_without_graph, spike_in_chunks])

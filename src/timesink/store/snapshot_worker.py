@@ -16,8 +16,8 @@ from typing import Any
 from timesink.store.unpickle import Refused, load
 
 _GB = 10**9
-#: Python objects of a snapshot take 3 to 6 times the bytes of its pickle (measured).
-_TIMES = 8
+#: Python objects of a snapshot take 3 to 7 times the bytes of its pickle (measured).
+_TIMES = 12
 _SECONDS, _SECONDS_PER_GB = 30, 300
 
 
