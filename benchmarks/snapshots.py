@@ -1,4 +1,4 @@
-"""``python -m benchmarks snapshots``: reading and answering a snapshot, beside torch's own commands.
+"""``python -m benchmarks snapshots``: reading and answering a snapshot, beside torch's commands.
 
 The snapshot is made by the allocator of the tests, with stacks of 40 frames as torch records them.
 Each command is a process of its own; wall time and peak resident memory.

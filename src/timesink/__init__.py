@@ -14,12 +14,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from timesink.api import analyze, memory_snapshot, read_trace
     from timesink.capture.library import profile, trace_handler
+    from timesink.capture.summary import memory_summary
     from timesink.reproducibility.seeding import seed_everything
 
 _HOME = {
     "analyze": "timesink.api",
     "read_trace": "timesink.api",
     "memory_snapshot": "timesink.api",
+    "memory_summary": "timesink.capture.summary",
     "profile": "timesink.capture.library",
     "trace_handler": "timesink.capture.library",
     "seed_everything": "timesink.reproducibility.seeding",
@@ -29,6 +31,7 @@ __all__ = [
     "__version__",
     "analyze",
     "memory_snapshot",
+    "memory_summary",
     "profile",
     "read_trace",
     "seed_everything",

@@ -380,3 +380,20 @@ def train(watch: bool) -> list[Any]:
 
 def test_the_run_is_the_same_with_and_without() -> None:
     assert fingerprint(train(True)) == fingerprint(train(False))
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None)
+def test_products_in_integers_and_in_floats_are_the_same(seed: int) -> None:
+    """Also for the extremes: whichever is faster may be used."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randint(-128, 128, (64, compress.ROW), dtype=torch.int8, generator=generator)
+    rows[0], rows[1] = -128, 127
+    columns = compress._columns("cpu")
+    expected = rows.to(torch.int64) @ columns.to(torch.int64)
+    for precision in ("highest", "medium"):
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(precision)
+        assert torch.equal(compress._in_floats(rows, columns).to(torch.int64), expected)
+        torch.set_float32_matmul_precision(before)
+    assert torch.equal(torch._int_mm(rows, columns).to(torch.int64), expected)

@@ -34,7 +34,13 @@ from timesink.api.load import (
     read_trace,
     report,
 )
-from timesink.api.memory import memory_json, memory_page, memory_report, memory_snapshot
+from timesink.api.memory import (
+    find_snapshot,
+    memory_json,
+    memory_page,
+    memory_report,
+    memory_snapshot,
+)
 from timesink.api.render import (
     print_quick,
     print_report,
@@ -73,6 +79,7 @@ __all__ = [
     "document_markdown",
     "experiment_json",
     "explained_page",
+    "find_snapshot",
     "find_trace",
     "history",
     "history_json",

@@ -43,6 +43,21 @@ def memory_report(path: str | Path, *, rank: int | None = None, cache: bool = Tr
     return _of_trace(place, rank, cache)
 
 
+def find_snapshot(path: str | Path, *, rank: int | None = None) -> Path:
+    """The snapshot behind a path: itself, or a rank's in a run folder."""
+    from timesink.store.snapshot import is_pickle
+
+    place = Path(path)
+    if place.is_dir() and (found := _snapshots(place)):
+        return found[rank or 0]
+    if place.is_file() and is_pickle(place):
+        return place
+    raise UnreadableFile(
+        f"{path} has no memory snapshot.",
+        "On CUDA, `timesink run --memory train.py` records one; on a CPU see `timesink memory`.",
+    )
+
+
 def _snapshots(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"rank*{SNAPSHOT}"))
 

@@ -26,6 +26,9 @@ def command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where --offline writes the page.")
     ] = None,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Say how to load the snapshot in torch's own viewer.")
+    ] = False,
 ) -> None:
     """Open a trace in Perfetto (served on 127.0.0.1 only) or offline.
 
@@ -37,6 +40,9 @@ def command(
     """
     from timesink import api
 
+    if memory:
+        typer.echo(_viewer(api.find_snapshot(path, rank=rank)))
+        return
     trace = api.find_trace(path, rank=rank)
     if not offline:
         api.serve_perfetto(trace, port=port, open_browser=browser)
@@ -48,6 +54,16 @@ def command(
     typer.echo(f"Timeline: {page}")
     if browser:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _viewer(snapshot: Path) -> str:
+    return (
+        f"Snapshot: {snapshot.resolve()}\n"
+        "Open https://pytorch.org/memory_viz and drop that file on the page: it is read in the "
+        "browser and not sent.\n"
+        f"Without network: python -m torch.cuda._memory_viz trace_plot {snapshot} -o memory.html "
+        "(it unpickles without restrictions: only for files of your own)."
+    )
 
 
 def register(app: typer.Typer) -> None:

