@@ -26,6 +26,7 @@ from timesink.api.experiments import (
     run_experiment,
     two_commands,
 )
+from timesink.api.fit import fit, fit_json, fit_page
 from timesink.api.load import (
     Progress,
     analyze,
@@ -81,6 +82,9 @@ __all__ = [
     "explained_page",
     "find_snapshot",
     "find_trace",
+    "fit",
+    "fit_json",
+    "fit_page",
     "history",
     "history_json",
     "is_launcher",

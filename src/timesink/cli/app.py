@@ -9,7 +9,20 @@ import typer
 from typer.core import TyperGroup
 
 from timesink import __version__
-from timesink.cli import analyze, compare, history, memory, ops, quick, repro, run, try_, tune, view
+from timesink.cli import (
+    analyze,
+    compare,
+    fit,
+    history,
+    memory,
+    ops,
+    quick,
+    repro,
+    run,
+    try_,
+    tune,
+    view,
+)
 from timesink.cli.common import flush, no_output, reader_may_leave
 
 _HELP = """Where does PyTorch training time really go? Measure, name the bottleneck, prove the fix.
@@ -57,6 +70,19 @@ def build() -> typer.Typer:
     ) -> None:
         pass
 
-    for module in (run, try_, tune, compare, history, repro, memory, quick, analyze, ops, view):
+    for module in (
+        run,
+        try_,
+        tune,
+        compare,
+        history,
+        repro,
+        memory,
+        fit,
+        quick,
+        analyze,
+        ops,
+        view,
+    ):
         module.register(app)
     return app

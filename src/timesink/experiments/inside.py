@@ -24,7 +24,7 @@ from timesink.capture.session import Session
 from timesink.errors import BadUsage
 from timesink.experiments.interventions import parse
 from timesink.experiments.interventions.base import Intervention, Recorder
-from timesink.experiments.observe import GradNorms, Inputs, Losses, peak_memory
+from timesink.experiments.observe import GradNorms, Inputs, Losses, Parameters, peak_memory
 from timesink.model.experiments import Effect
 from timesink.reproducibility.seeding import seed_everything
 
@@ -83,6 +83,7 @@ class _Inside:
         self.session = session
         self.orders = orders
         self.losses, self.norms, self.inputs = Losses(), GradNorms(), Inputs()
+        self.parameters = Parameters()
         chosen = sorted(map(parse, orders.interventions), key=lambda i: i.kind.order)
         self.changes: list[tuple[Intervention, Recorder]] = [(i, i.recorder()) for i in chosen]
         self.patched: Effect | None = None
@@ -104,6 +105,7 @@ class _Inside:
         for intervention, recorder in self.changes:
             intervention.kind.install(intervention.value, recorder)
         self.losses.install()
+        self.parameters.install()
         if self.orders.check:
             self.norms.install()
             self.inputs.install()
@@ -142,6 +144,7 @@ class _Inside:
             "grad_norms": self.norms.values,
             "inputs": self.inputs.values,
             "effects": [dataclasses.asdict(e) for e in self._effects()],
+            "parameters": self.parameters.total,
             **peak_memory(),
         }
         with contextlib.suppress(OSError):

@@ -94,6 +94,29 @@ def _norm(optimizer: Any) -> float:
     return float(total**0.5)
 
 
+class Parameters:
+    """Bytes of all parameters that an optimizer has, each once."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[int, int] = {}
+
+    def install(self) -> None:
+        """Look at each optimizer when it steps."""
+        from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            for group in optimizer.param_groups:
+                for p in group["params"]:
+                    self._bytes[id(p)] = p.numel() * p.element_size()
+
+        register_optimizer_step_pre_hook(before)
+
+    @property
+    def total(self) -> int:
+        """So far."""
+        return sum(self._bytes.values())
+
+
 class Inputs:
     """Fingerprints of what outermost modules are given: equal bits, equal text."""
 

@@ -195,3 +195,35 @@ class MemoryReport:
     settings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     schema_version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FitRun:
+    """What one measured run holds at its peak: bytes by category, parameters included."""
+
+    categories: tuple[tuple[Category, int], ...]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(size for _, size in self.categories)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Peak live bytes as ``fixed + per_sample * batch``, from two runs. ``largest``: the largest
+    batch that fits into ``capacity``, None where that cannot be said."""
+
+    capacity: int
+    batch: int
+    once: FitRun
+    twice: FitRun | None
+    fixed: int
+    per_sample: float
+    largest: int | None
+    notes: tuple[str, ...] = ()
+    schema_version: int = 1
+
+    def at(self, batch: int) -> int:
+        """Predicted peak of another batch size."""
+        return self.fixed + round(self.per_sample * batch)
