@@ -206,3 +206,18 @@ def test_command(tmp_path: Path) -> None:
     assert "live bytes on cuda:0" in page.read_text()
     plain = CliRunner().invoke(build(), ["memory", str(path), "--json"])
     assert '"schema_version"' in plain.output
+
+
+def test_two_are_compared(tmp_path: Path) -> None:
+    paths = []
+    for play in (graph_kept, sound):
+        job = Job()
+        play(job)
+        paths.append(str(job.device.dump(tmp_path / f"{play.__name__}.pickle")))
+    done = CliRunner().invoke(build(), ["memory", *paths])
+    assert done.exit_code == 0, done.output
+    lines = {line.split("  ")[0].strip(): line for line in done.output.splitlines()}
+    assert "-132 MiB" in lines["activations"]
+    assert "gone: Activations of past steps are kept, at train.py(9): main" in done.output
+    same = CliRunner().invoke(build(), ["memory", paths[1], paths[1]])
+    assert "none in either" in same.output

@@ -37,6 +37,7 @@ from timesink.api.load import (
 )
 from timesink.api.memory import (
     find_snapshot,
+    memory_comparison_page,
     memory_json,
     memory_page,
     memory_report,
@@ -90,6 +91,7 @@ __all__ = [
     "is_launcher",
     "launch",
     "load_experiment",
+    "memory_comparison_page",
     "memory_json",
     "memory_page",
     "memory_report",

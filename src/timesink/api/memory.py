@@ -139,6 +139,13 @@ def memory_page(report: MemoryReport) -> Document:
     return build(report)
 
 
+def memory_comparison_page(before: MemoryReport, after: MemoryReport) -> Document:
+    """Two reports side by side, as a document."""
+    from timesink.reports.memory_compare import build
+
+    return build(before, after)
+
+
 def memory_json(report: MemoryReport) -> bytes:
     """The report as JSON with a ``schema_version``."""
     from timesink.reports.json_ import dump

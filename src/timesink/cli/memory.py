@@ -14,6 +14,10 @@ def command(
     path: Annotated[
         Path, typer.Argument(help="A run, a trace, a folder of ranks or a snapshot pickle.")
     ],
+    after: Annotated[
+        Path | None,
+        typer.Argument(help="A second one: what differs between them.", show_default=False),
+    ] = None,
     rank: Annotated[int | None, typer.Option(help="The rank to show.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page here.")] = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", help="Write it here.")] = None,
@@ -29,17 +33,23 @@ def command(
       timesink memory timesink_runs/train-20261201-1330
 
       timesink memory memory.pickle --html memory.html
+
+      timesink memory timesink_runs/before timesink_runs/after
     """
     from timesink import api
 
     report = api.memory_report(path, rank=rank)
     page = api.memory_page(report)
+    if after is not None:
+        other = api.memory_report(after, rank=rank)
+        page = api.memory_comparison_page(report, other)
     if html is not None:
         write_text(html, api.document_html(page))
     if markdown is not None:
         write_text(markdown, api.document_markdown(page))
     if json:
-        write_bytes(api.memory_json(report) + b"\n")
+        for found in (report, other) if after is not None else (report,):
+            write_bytes(api.memory_json(found) + b"\n")
     elif html is None and markdown is None:
         api.print_document(page, verbose=verbose)
 
