@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 SCRIPT = """
 import sys, time, torch
@@ -74,6 +74,7 @@ def test_a_change_is_measured_recorded_and_listed(folder: Path) -> None:
     (entry,) = json.loads(listed.stdout)["experiments"]
     assert entry["name"] == place.name
     assert entry["before_ns"] > 0
+    assert entry["torch"].startswith(torch.__version__.partition("+")[0])
     assert place.name in timesink("history", cwd=folder, env=wide()).stdout
 
 

@@ -136,6 +136,8 @@ def explained(e: Experiment, folder: Path) -> tuple[Experiment, tuple[Section, .
         parts = sections(compare(before, after))
     except TimesinkError as error:
         return replace(e, notes=(*e.notes, f"The profiled runs cannot be compared: {error}")), ()
+    if e.speed is None or e.speed.ratio is None:  # one profile of each is no measurement
+        parts = ()
     return replace(e, prediction=_prediction(e, before.diagnosis.findings)), parts
 
 

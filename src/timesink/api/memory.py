@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from timesink.reports.document import Document
     from timesink.store.snapshot_schema import Snapshot
 
+_UNSEEN = (
+    "What was allocated before the window, the parameters above all, is not in these numbers: on a "
+    "CPU torch does not record it. `timesink fit` counts it in."
+)
 #: In a run folder.
 SNAPSHOT = ".memory.pickle"
 
@@ -117,7 +121,8 @@ def _of_trace(path: Path, rank: int | None, cache: bool) -> MemoryReport:
             f"{path} has no memory rows.",
             "Record them with `timesink run --memory train.py` (profile_memory=True).",
         )
-    return _judged(path.resolve().name, answers, (), ())
+    notes = () if any(a.device != "cpu" for a in answers) else (_UNSEEN,)
+    return _judged(path.resolve().name, answers, (), notes)
 
 
 def _judged(

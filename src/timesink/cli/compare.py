@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from timesink.cli.common import JsonOption, NoCacheOption, RankOption, write_bytes, write_text
+from timesink.cli.common import (
+    JsonOption,
+    NoCacheOption,
+    RankOption,
+    reader_may_leave,
+    write_bytes,
+    write_text,
+)
 
 #: Exit code where a condition of ``--fail-if`` holds.
 _FAILED = 3
@@ -51,9 +58,10 @@ def command(
     if json:
         write_bytes(api.comparison_json(comparison, gates) + b"\n")
     else:
-        api.print_document(page, verbose=verbose)
-        if html:
-            typer.echo(f"HTML report: {html}")
+        with reader_may_leave():  # whoever reads no further still gets the exit code
+            api.print_document(page, verbose=verbose)
+            if html:
+                typer.echo(f"HTML report: {html}")
     if any(g.holds for g in gates):
         raise typer.Exit(_FAILED)
 

@@ -162,7 +162,7 @@ def _too_few(e: Experiment) -> str:
     need = math.ceil(10 * longest / 60)
     return (
         f"not measured: a run takes {longest:.0f} s, so the budget of {e.design.budget_s:.0f} s is "
-        f"spent before two of each can be compared. Use --budget {need}m, or fewer --steps."
+        f"spent before two of each can be compared. Use --budget {need}m."
     )
 
 

@@ -25,6 +25,7 @@ from timesink.model.experiments import Arm, Command, Design, Effect, Experiment,
 from timesink.model.run import Schedule
 from timesink.reproducibility.seeding import environment_for
 
+Fields = tuple[tuple[str, str], ...]
 OUTPUT = "output.txt"
 CACHE = "compiled"
 _LIGHT = Schedule(0, 0, 0)
@@ -171,6 +172,12 @@ def _observed(own: Path, job: Job, seconds: float, code: int | None, error: str)
         exit_code=code,
         error=error,
     )
+
+
+def completed(environment: Fields, own: Path) -> Fields:
+    """The environment with what only a process that imported torch knows."""
+    inside = _read(record_path(own, 0)).get("environment", {})
+    return tuple({**dict(environment), **{str(k): str(v) for k, v in inside.items()}}.items())
 
 
 def _epochs(record: dict[str, Any]) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from timesink.experiments import ledger
 from timesink.experiments.plan import Job, judged, next_job
-from timesink.experiments.process import CACHE, OUTPUT, run_process, script_fails
+from timesink.experiments.process import CACHE, OUTPUT, completed, run_process, script_fails
 from timesink.model.experiments import Experiment
 
 #: Told before each process: the experiment so far and what comes next.
@@ -33,6 +33,8 @@ def run_experiment(
             began = time.monotonic()
             observation = run_process(e, job, folder)
             spent = e.spent_s + time.monotonic() - began
+            if not any(name == "torch.version" for name, _ in e.environment):
+                e = replace(e, environment=completed(e.environment, folder / observation.name))
             e = judged(replace(e, observations=(*e.observations, observation), spent_s=spent))
             ledger.save(e, folder)
             if job.arm == "A" and job.purpose != "profile" and observation.error:

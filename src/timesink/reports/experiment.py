@@ -268,7 +268,10 @@ def _repeat(e: Experiment) -> Section:
 def again(e: Experiment) -> str:
     """The command that repeats the experiment."""
     d = e.design
-    words = ["timesink", "try", "--seed", str(d.seed)]
+    words = ["timesink", "try", "--seed", str(d.seed), "--budget", f"{d.budget_s:.0f}s"]
+    words += ["--runs", str(d.max_pairs), "--seconds", f"{d.seconds:g}"]
+    if d.steps:
+        words += ["--steps", str(d.steps)]
     for text in d.base:
         words += ["--base", text]
     for text in d.change.interventions:
