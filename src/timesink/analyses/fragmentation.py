@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import polars as pl
 
@@ -13,20 +11,6 @@ from timesink.store.snapshot_schema import Snapshot, State
 
 #: Segments kept with their blocks, the largest.
 _ROWS = 400
-_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
-          "KB": 2**10, "MB": 2**20, "GB": 2**30}  # fmt: skip
-_NUMBER = r"(\d+(?:\.\d+)?) ([KMGT]i?B|B)"
-#: The sentence of torch 2.x, whose parts differ from version to version.
-_SENTENCE = {
-    "asked": re.compile(rf"Tried to allocate {_NUMBER}"),
-    "capacity": re.compile(rf"total capacity of {_NUMBER}|{_NUMBER} total capacity"),
-    "free": re.compile(rf"of which {_NUMBER} is free|{_NUMBER} free"),
-    "live": re.compile(rf"{_NUMBER} is allocated by PyTorch|{_NUMBER} already allocated"),
-    "unused": re.compile(rf"{_NUMBER} is reserved by PyTorch but unallocated"),
-    "reserved": re.compile(rf"{_NUMBER} reserved in total by PyTorch"),
-    "process": re.compile(rf"this process has {_NUMBER} memory in use"),
-}
-_OTHER = re.compile(rf"Process (\d+) has {_NUMBER} memory in use")
 
 
 def fragmentation(snapshot: Snapshot, device: int) -> Fragmentation | None:
@@ -87,22 +71,3 @@ def out_of_memory(history: History, largest_free: int) -> OutOfMemory | None:
         largest_free=largest_free, site=site, capacity=int(reserved[at]) + max(free, 0),
         fits=max(largest_free, max(free, 0)),
     )  # fmt: skip
-
-
-def decoded(message: str) -> dict[str, int]:
-    """The numbers in torch's sentence, in bytes: asked, capacity, free, live, unused, reserved,
-    process, and others (all other processes together). What it does not say is not there."""
-    found: dict[str, int] = {}
-    for key, pattern in _SENTENCE.items():
-        match = pattern.search(message)
-        if match:
-            number, unit = [g for g in match.groups() if g][:2]
-            found[key] = _bytes(number, unit)
-    others = [_bytes(number, unit) for _, number, unit in _OTHER.findall(message)]
-    if others:
-        found["others"] = sum(others)
-    return found
-
-
-def _bytes(number: str, unit: str) -> int:
-    return round(float(number) * _UNITS[unit])

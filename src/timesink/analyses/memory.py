@@ -103,13 +103,20 @@ def _held(given: Ints) -> Ints:
 
 
 def _thinned(allocated: Ints, reserved: Ints, points: int) -> Ints:
-    """Rows to keep: per bucket of rows the highest and the last, so that every peak survives."""
-    count = len(allocated)
+    """Rows to keep, so that every peak survives."""
+    if len(allocated) <= points:
+        return np.arange(len(allocated))
+    ends = [0, int(reserved.argmax()), int(allocated.argmax())]
+    return np.unique(np.concatenate([thinned(allocated, points), ends]))
+
+
+def thinned(level: Ints, points: int) -> Ints:
+    """Positions to keep of a curve, about ``points``: per bucket of it the highest and the last."""
+    count = len(level)
     if count <= points:
         return np.arange(count)
     bucket = np.arange(count) * (points // 2) // count
     last = np.append(np.flatnonzero(np.diff(bucket)), count - 1)
-    order = np.lexsort((-np.arange(count), allocated, bucket))
-    highest = order[last]  # the order's buckets are as long as the rows' buckets
-    ends = [0, int(reserved.argmax()), int(allocated.argmax())]
-    return np.unique(np.concatenate([last, highest, ends]))
+    order = np.lexsort((-np.arange(count), level, bucket))
+    highest = order[last]  # the order's buckets are as long as the positions' buckets
+    return np.unique(np.concatenate([[0], last, highest]))

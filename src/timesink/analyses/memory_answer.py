@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from timesink.analyses.allocations import CATEGORIES, PHASES, Allocations, Ints, categories, curve
+from timesink.analyses.memory import thinned
 from timesink.model.memory import (
     Category,
     Growth,
@@ -26,8 +27,9 @@ _FEW = 3
 _NOWHERE = Site()
 
 
-def answer(a: Allocations, source: str) -> MemoryAnswer:
-    """Everything that follows from the allocations alone."""
+def answer(a: Allocations, source: str, reserved: Ints | None = None) -> MemoryAnswer:
+    """Everything that follows from the allocations alone; ``reserved`` bytes after each event go
+    into the timeline, where they are known."""
     kinds = categories(a)
     live = a.live()
     peak = int(live.argmax()) if len(live) else -1
@@ -53,7 +55,7 @@ def answer(a: Allocations, source: str) -> MemoryAnswer:
         walked=done,
         idle_gradients=idle_gradients(a, kinds),
         unwalked=undone if a.unwalked is None else a.unwalked,
-        timeline=timeline(a, kinds),
+        timeline=timeline(a, kinds, reserved),
     )
 
 
@@ -175,8 +177,7 @@ def timeline(a: Allocations, kinds: Ints, reserved: Ints | None = None) -> Memor
     """Live bytes by category, thinned."""
     if not a.count:
         return None
-    whole = a.live()
-    kept = _thinned(whole)
+    kept = thinned(a.live(), POINTS)
     used = np.unique(kinds)
     base = CATEGORIES.index(Category.BEFORE)
     if a.base:
@@ -190,14 +191,3 @@ def timeline(a: Allocations, kinds: Ints, reserved: Ints | None = None) -> Memor
         tuple(kept.tolist()), tuple(a.ns[kept].tolist()), tuple(CATEGORIES[k] for k in used),
         tuple(rows), tuple(reserved[kept].tolist()) if reserved is not None else (),
     )  # fmt: skip
-
-
-def _thinned(level: Ints) -> Ints:
-    """Per bucket of events the highest and the last."""
-    count = len(level)
-    if count <= POINTS:
-        return np.arange(count)
-    bucket = np.arange(count) * (POINTS // 2) // count
-    last = np.append(np.flatnonzero(np.diff(bucket)), count - 1)
-    order = np.lexsort((-np.arange(count), level, bucket))
-    return np.unique(np.concatenate([[0], last, order[last]]))

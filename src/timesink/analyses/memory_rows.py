@@ -59,19 +59,20 @@ def _around(p: Prepared) -> _Around:
     kind = column(p.host, "kind")
     op = innermost(p, kind == Kind.CPU_OP, track, ts)
     python = innermost(p, kind == Kind.PYTHON, track, ts)
-    mark = innermost(p, _named(p, _MARK), track, ts)
+    marks = _line_marks(p)
+    mark = innermost(p, marks, track, ts)
     part = innermost(p, kind != Kind.PYTHON, track, ts)
     lines, whole, module = user_lines(p), stacks(p), modules(p)
     use = np.where((op >= 0) & (_taken(lines.codes, op) > 0), op, python)
     phase = _taken(column(p.host, "phase"), part, PHASES.index(Phase.OTHER))
-    names, marks = _taken(column(p.host, "name"), op), _taken(column(p.host, "name"), mark)
+    names, told = _taken(column(p.host, "name"), op), _taken(column(p.host, "name"), mark)
     parts = [_taken(t.codes, use) for t in (lines, whole, module)]
     _, first, site = np.unique(
-        combine(*parts, names, phase, marks), return_index=True, return_inverse=True
+        combine(*parts, names, phase, told), return_index=True, return_inverse=True
     )
     sites = []
     for i in first.tolist():
-        marked = p.tables.text(int(marks[i])).partition("#")[2]
+        marked = p.tables.text(int(told[i])).partition("#")[2]
         sites.append(Site(
             line=marked.partition(";")[0] or lines.texts[parts[0][i]],
             operator=p.tables.text(int(names[i])),
@@ -79,7 +80,7 @@ def _around(p: Prepared) -> _Around:
             stack=marked or whole.texts[parts[1][i]],
             phase=PHASES[int(phase[i])].value,
         ))  # fmt: skip
-    return _Around(tuple(sites), site.reshape(-1), phase, _step(p, ts), _unwalked(p))
+    return _Around(tuple(sites), site.reshape(-1), phase, _step(p, ts), _unwalked(p, marks))
 
 
 #: Nodes of a graph at one line from which it is a graph and not a detail.
@@ -88,7 +89,7 @@ _NODES = 3
 _WALKED = 0.1
 
 
-def _unwalked(p: Prepared) -> tuple[str, ...]:
+def _unwalked(p: Prepared, marks: Bools) -> tuple[str, ...]:
     """Lines whose forward operators made nodes of a graph that no backward pass ever ran.
 
     Autograd numbers its nodes: while gradients are on, an operator carries the number that the next
@@ -97,14 +98,12 @@ def _unwalked(p: Prepared) -> tuple[str, ...]:
     """
     if not p.host.height:
         return ()
-    marks, seq = _named(p, _MARK), column(p.host, "seq")
+    seq = column(p.host, "seq")
     mark = nearest(marks, column(p.host, "parent"))
     phase, lines = column(p.host, "phase"), column(p.host, "name")
     walked = np.unique(seq[(phase == PHASES.index(Phase.BACKWARD)) & (seq >= 0)])
     forward = (phase == PHASES.index(Phase.FORWARD)) & (seq >= 0) & (mark >= 0)
     pairs = np.unique(np.stack([lines[mark[forward]], seq[forward]]), axis=1)
-    if not walked.size and not pairs.size:
-        return ()
     found = []
     for code in np.unique(pairs[0]).tolist():
         numbers = pairs[1][pairs[0] == code]
@@ -113,8 +112,8 @@ def _unwalked(p: Prepared) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def _named(p: Prepared, pattern: str) -> Bools:
-    found: Bools = per_name(p, column(p.host, "name"), lambda name: name.startswith(pattern))
+def _line_marks(p: Prepared) -> Bools:
+    found: Bools = per_name(p, column(p.host, "name"), lambda name: name.startswith(_MARK))
     return found.astype(bool)
 
 

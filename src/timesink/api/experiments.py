@@ -190,11 +190,10 @@ def print_document(page: Document, *, verbose: bool = False) -> None:
 
 def experiment_json(e: Experiment) -> bytes:
     """The whole record as JSON with a ``schema_version``."""
-    import dataclasses
 
-    from timesink.reports.json_ import dump
+    from timesink.reports.json_ import dump_result
 
-    return dump({k: v for k, v in dataclasses.asdict(e).items() if k != "schema_version"})
+    return dump_result(e)
 
 
 def load_experiment(path: str | Path) -> tuple[Experiment, Path]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from timesink.errors import BadUsage
 from timesink.model.experiments import Command
@@ -78,12 +76,15 @@ def _run(measured: Measured) -> FitRun | None:
 
 def _batch(folder: Path) -> int:
     """Samples in a batch of the loader that was iterated most, 0 unknown."""
+    from timesink.capture.folder import read_record
+    from timesink.errors import UnreadableFile
+
     try:
-        loaders = json.loads((folder / "run.json").read_text())["loaders"]
-    except (OSError, ValueError, KeyError):
+        loaders = read_record(folder).loaders
+    except UnreadableFile:
         return 0
-    most: dict[str, Any] = max(loaders, key=lambda entry: entry.get("epochs", 0), default={})
-    return int(most.get("batch_size") or 0)
+    most = max(loaders, key=lambda entry: entry.epochs, default=None)
+    return (most.batch_size or 0) if most is not None else 0
 
 
 def fit_page(found: Fit, title: str, batches: tuple[int, ...] = ()) -> Document:
@@ -95,7 +96,6 @@ def fit_page(found: Fit, title: str, batches: tuple[int, ...] = ()) -> Document:
 
 def fit_json(found: Fit) -> bytes:
     """The prediction as JSON with a ``schema_version``."""
-    from timesink.reports.json_ import dump
+    from timesink.reports.json_ import dump_result
 
-    plain = dataclasses.asdict(found)
-    return dump({k: v for k, v in plain.items() if k != "schema_version"})
+    return dump_result(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,13 +34,10 @@ def memory_snapshot(path: str | Path) -> Snapshot:
 
 def memory_report(path: str | Path, *, rank: int | None = None, cache: bool = True) -> MemoryReport:
     """What memory is made of: of a snapshot, a trace, a folder of ranks or a run."""
-    from timesink.store.snapshot import is_pickle
-
     place = Path(path)
-    if place.is_dir() and _snapshots(place):
-        return _of_snapshot(_snapshots(place)[rank or 0], place.name)
-    if place.is_file() and is_pickle(place):
-        return _of_snapshot(place, place.name)
+    snapshot = _snapshot_at(place, rank)
+    if snapshot is not None:
+        return _of_snapshot(snapshot, place.name)
     if not place.exists():
         raise UnreadableFile(f"There is no {place}.", "Check the path.")
     return _of_trace(place, rank, cache)
@@ -49,21 +45,21 @@ def memory_report(path: str | Path, *, rank: int | None = None, cache: bool = Tr
 
 def find_snapshot(path: str | Path, *, rank: int | None = None) -> Path:
     """The snapshot behind a path: itself, or a rank's in a run folder."""
-    from timesink.store.snapshot import is_pickle
-
-    place = Path(path)
-    if place.is_dir() and (found := _snapshots(place)):
-        return found[rank or 0]
-    if place.is_file() and is_pickle(place):
-        return place
+    found = _snapshot_at(Path(path), rank)
+    if found is not None:
+        return found
     raise UnreadableFile(
         f"{path} has no memory snapshot.",
         "On CUDA, `timesink run --memory train.py` records one; on a CPU see `timesink memory`.",
     )
 
 
-def _snapshots(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"rank*{SNAPSHOT}"))
+def _snapshot_at(place: Path, rank: int | None) -> Path | None:
+    from timesink.store.snapshot import is_pickle
+
+    if place.is_dir() and (found := sorted(place.glob(f"rank*{SNAPSHOT}"))):
+        return found[rank or 0]
+    return place if place.is_file() and is_pickle(place) else None
 
 
 def _of_snapshot(path: Path, title: str) -> MemoryReport:
@@ -76,23 +72,21 @@ def _of_snapshot(path: Path, title: str) -> MemoryReport:
 
 
 def _answer(snapshot: Snapshot, history: History) -> MemoryAnswer:
-    from timesink.analyses.allocations import categories
     from timesink.analyses.fragmentation import fragmentation, out_of_memory
-    from timesink.analyses.memory_answer import answer, timeline, with_end
+    from timesink.analyses.memory_answer import answer, with_end
 
     a = history.allocations
-    found = answer(a, "snapshot")
+    reserved = history.reserved
+    found = answer(a, "snapshot", reserved)
     device = int(a.device.partition(":")[2])
     filled = fragmentation(snapshot, device)
     oom = out_of_memory(history, filled.largest_free if filled else 0)
     capacity = oom.capacity if oom else 0
     growth = with_end(found.growth, capacity - found.end) if capacity else found.growth
-    reserved = history.reserved
     top = int(reserved.max()) if len(reserved) else (filled.reserved if filled else 0)
     return replace(
         found, agrees=history.missing == 0, fragmentation=filled, oom=oom, capacity=capacity,
         growth=growth, peak_reserved=top, notes=_notes(history),
-        timeline=timeline(a, categories(a), reserved),
     )  # fmt: skip
 
 
@@ -153,7 +147,6 @@ def memory_comparison_page(before: MemoryReport, after: MemoryReport) -> Documen
 
 def memory_json(report: MemoryReport) -> bytes:
     """The report as JSON with a ``schema_version``."""
-    from timesink.reports.json_ import dump
+    from timesink.reports.json_ import dump_result
 
-    plain = dataclasses.asdict(report)
-    return dump({k: v for k, v in plain.items() if k != "schema_version"})
+    return dump_result(report)

@@ -106,9 +106,6 @@ def repro_page(r: Reproduction, folder: Path) -> Document:
 
 def repro_json(r: Reproduction) -> bytes:
     """The whole record as JSON with a ``schema_version`` and the answer."""
-    import dataclasses
+    from timesink.reports.json_ import dump_result
 
-    from timesink.reports.json_ import dump
-
-    plain = {k: v for k, v in dataclasses.asdict(r).items() if k != "schema_version"}
-    return dump({"reproducible": r.reproducible, **plain})
+    return dump_result(r, reproducible=r.reproducible)

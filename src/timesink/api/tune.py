@@ -184,6 +184,6 @@ def tuning_page(tuning: Tuning, folder: Path) -> Document:
 
 def tuning_json(tuning: Tuning) -> bytes:
     """The whole record as JSON with a ``schema_version``."""
-    from timesink.reports.json_ import dump
+    from timesink.reports.json_ import dump_result
 
-    return dump({k: v for k, v in dataclasses.asdict(tuning).items() if k != "schema_version"})
+    return dump_result(tuning)

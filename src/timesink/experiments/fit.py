@@ -7,16 +7,14 @@ it is and with batches twice as large; what grows between them is per sample, th
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from timesink.capture.options import RunOptions
 from timesink.capture.supervise import run_detached
 from timesink.errors import BadUsage
 from timesink.experiments.inside import EXTENSION, OBSERVED, Orders
-from timesink.experiments.process import OUTPUT, ending, script_fails
+from timesink.experiments.process import OUTPUT, ending, read_json, script_fails
 from timesink.model.experiments import Command
 from timesink.model.memory import Fit, FitRun
 from timesink.model.run import Schedule
@@ -55,18 +53,10 @@ def measure(command: Command, folder: Path, doubled: bool, seconds: float) -> Me
         error = str(late)
     if error and not doubled:
         raise script_fails(error, own / OUTPUT)
-    said = _read(own / OBSERVED)
+    said = read_json(own / OBSERVED)
     effects = [e for e in said.get("effects", ()) if e.get("count")]
     applied = str(effects[0]["text"]) if effects else ""
     return Measured(own, int(said.get("parameters", 0)), applied, error)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def fit(capacity: int, batch: int, once: FitRun, twice: FitRun | None) -> Fit:

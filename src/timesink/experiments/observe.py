@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import wraps
 from typing import Any
 
+from timesink.capture.summary import peak_resident
 from timesink.experiments.interventions.roots import Call, each_root
 
 _KEPT = 10_000  #: of each kind; more are counted only
@@ -173,7 +174,7 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 def peak_memory() -> dict[str, int]:
     """Peak resident bytes of this process, and what torch allocated and reserved on CUDA."""
-    found = {"peak_rss": _peak_rss(), "device_allocated": 0, "device_reserved": 0}
+    found = {"peak_rss": peak_resident(), "device_allocated": 0, "device_reserved": 0}
     torch = sys.modules.get("torch")
     try:
         if torch is not None and torch.cuda.is_initialized():
@@ -182,13 +183,3 @@ def peak_memory() -> dict[str, int]:
     except Exception:
         pass
     return found
-
-
-def _peak_rss() -> int:
-    try:
-        import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-    except (ImportError, OSError):
-        return 0

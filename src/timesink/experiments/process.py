@@ -142,7 +142,7 @@ def ending(code: int, output: Path) -> str:
 def _observed(own: Path, job: Job, seconds: float, code: int | None, error: str) -> Observation:
     light = read_steps(own / "rank0.steps.bin")
     found = steady(light)
-    plain = _read(own / OBSERVED)
+    plain = read_json(own / OBSERVED)
     if not error and not found.indices:
         error = (
             f"it took {len(light)} steps, too few to measure: the script must train longer "
@@ -163,7 +163,7 @@ def _observed(own: Path, job: Job, seconds: float, code: int | None, error: str)
         losses=tuple(map(float, plain.get("losses", ()))),
         grad_norms=tuple(map(float, plain.get("grad_norms", ()))),
         inputs=tuple(map(str, plain.get("inputs", ()))),
-        epochs=_epochs(_read(record_path(own, 0))),
+        epochs=_epochs(read_json(record_path(own, 0))),
         effects=tuple(Effect(**e) for e in plain.get("effects", ())),
         peak_rss=int(plain.get("peak_rss", 0)),
         device_allocated=int(plain.get("device_allocated", 0)),
@@ -176,7 +176,7 @@ def _observed(own: Path, job: Job, seconds: float, code: int | None, error: str)
 
 def completed(environment: Fields, own: Path) -> Fields:
     """The environment with what only a process that imported torch knows."""
-    inside = _read(record_path(own, 0)).get("environment", {})
+    inside = read_json(record_path(own, 0)).get("environment", {})
     return tuple({**dict(environment), **{str(k): str(v) for k, v in inside.items()}}.items())
 
 
@@ -185,7 +185,8 @@ def _epochs(record: dict[str, Any]) -> int:
     return max((int(loader.get("epochs", 0)) for loader in record.get("loaders", ())), default=0)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """An object that a process wrote; empty where it wrote none that can be read."""
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
         return plain if isinstance(plain, dict) else {}

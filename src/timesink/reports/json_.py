@@ -26,6 +26,13 @@ def dump(values: dict[str, Any]) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def dump_result(result: Any, **more: Any) -> bytes:
+    """A frozen result that has a ``schema_version`` of its own on disk, as one JSON object;
+    ``more`` fields before its own."""
+    plain = dataclasses.asdict(result)
+    return dump({**more, **{k: v for k, v in plain.items() if k != "schema_version"}})
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}

@@ -75,17 +75,22 @@ def _serve(tasks: SimpleQueue[tuple[Chunk, Future[Columns]] | None], key: bytes)
             process.wait()
 
 
-def _start() -> subprocess.Popen[bytes] | None:
-    command = [sys.executable, "-m", "timesink.store.worker"]
+def worker_environment() -> dict[str, str]:
+    """What a process of ours needs to find this package, wherever it is imported from."""
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def _start() -> subprocess.Popen[bytes] | None:
+    command = [sys.executable, "-m", "timesink.store.worker"]
     try:
         return subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path},
+            env=worker_environment(),
         )
     except OSError:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ import polars as pl
 
 from timesink.errors import NotASnapshot, UnreadableFile
 from timesink.model.trace import QualityNote
+from timesink.store.pool import worker_environment
 from timesink.store.snapshot_schema import TABLES, Snapshot
 
 _REMEDY = (
@@ -67,12 +67,10 @@ def _present(file: Path) -> None:
 
 
 def _decoded(file: Path, folder: Path) -> dict[str, Any]:
-    root = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(
-        [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    )}  # fmt: skip
     command = [sys.executable, "-m", "timesink.store.snapshot_worker", str(file), str(folder)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, env=worker_environment()
+    )
     lines = done.stdout.decode(errors="replace").strip().splitlines()
     if done.returncode or not lines:
         raise NotASnapshot(f"{file} is not a snapshot: {_death(done)}.", _REMEDY)
