@@ -33,6 +33,16 @@ class DeviceInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessGroup:
+    """One entry of ``distributedInfo.pg_config``. ``ranks`` is () where the file does not say."""
+
+    name: str
+    description: str = ""
+    size: int = 0
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TraceInfo:
     """A trace file as a whole.
 
@@ -65,3 +75,4 @@ class TraceInfo:
     profile_memory: bool | None = None
     versions: tuple[tuple[str, str], ...] = ()
     truncated: bool = False
+    groups: tuple[ProcessGroup, ...] = ()

@@ -23,7 +23,7 @@ SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = {
     "flows": FLOWS,
     "counters": COUNTERS,
 }
-_CODED = ("name", "cat", "shape", "dtype", "stack", "module", "series")
+_CODED = ("name", "cat", "shape", "dtype", "stack", "module", "series", "details")
 #: ns. A trace whose other rows all begin later than this has no rows at time 0.
 _EPOCH_SCALE = 10**12
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from timesink.model.trace import QualityNote
-from timesink.store.fields import Args, Array, integers, times
+from timesink.store.fields import Args, Array, details, integers, times
 from timesink.store.intern import Interner, Tracks, text_of
 
 
@@ -120,11 +120,12 @@ _COLUMN: dict[str, Callable[[list[Args], _Job], Array]] = {
     "dtype": lambda args, job: job.intern.json_column([a.types for a in args]),
     "stack": lambda args, job: job.intern.column([a.stack for a in args]),
     "module": lambda args, job: job.intern.column([a.module for a in args]),
+    "details": lambda args, job: job.intern.column([details(a) for a in args]),
 }
 _ALL = tuple(_COLUMN)
-_CODES = ("shape", "dtype", "stack", "module")
+_CODES = ("shape", "dtype", "stack", "module", "details")
 _INTEGERS = tuple(name for name in _ALL if name not in _CODES)
-_HOST = ("ext", "seq", *_CODES)
+_HOST = ("ext", "seq", *_CODES)  # details: of record_param_comms
 _DEVICE = ("device", "stream", "corr", "ext", "bytes")
 #: Half of the columns are of no use to half of the categories; a category that is not here
 #: (another vendor's, a future one) gets all of them.
@@ -132,7 +133,7 @@ _WANTED = {
     "cpu_op": _HOST, "user_annotation": _HOST, "Operator": _HOST,
     "cuda_runtime": ("corr", "ext", "bytes"), "cuda_driver": ("corr", "ext", "bytes"),
     "Runtime": ("corr", "ext", "bytes"), "python_function": ("py_id", "py_parent"),
-    "kernel": _DEVICE, "gpu_memcpy": _DEVICE, "gpu_memset": _DEVICE,
+    "kernel": (*_DEVICE, "details"), "gpu_memcpy": _DEVICE, "gpu_memset": _DEVICE,
     "Kernel": _DEVICE, "Memcpy": _DEVICE, "Memset": _DEVICE,
 }  # fmt: skip
 

@@ -50,11 +50,36 @@ class Args(msgspec.Struct, frozen=True, gc=False):
     device_id: Any = msgspec.field(default=-1, name="Device Id")
     allocated: Any = msgspec.field(default=-1, name="Total Allocated")
     reserved: Any = msgspec.field(default=-1, name="Total Reserved")
+    collective: Any = msgspec.field(default=None, name="Collective name")
+    nelems_in: Any = msgspec.field(default=None, name="In msg nelems")
+    nelems_out: Any = msgspec.field(default=None, name="Out msg nelems")
+    group_size: Any = msgspec.field(default=None, name="Group size")
+    element: Any = msgspec.field(default=None, name="dtype")
+    group: Any = msgspec.field(default=None, name="Process Group Name")
+    group_text: Any = msgspec.field(default=None, name="Process Group Description")
+    group_ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
+    group_seq: Any = msgspec.field(default=None, name="Seq")
+    sync_kind: Any = msgspec.field(default=None, name="cuda_sync_kind")
+    wait_stream: Any = msgspec.field(default=None, name="wait_on_stream")
+    wait_record: Any = msgspec.field(default=None, name="wait_on_cuda_event_record_corr_id")
     label: Any = msgspec.field(default=None, name="name")  # of ph M rows
     labels: Any = None  # of ph M rows
 
 
 NO_ARGS = Args()
+#: What ``details`` holds: the JSON of those that a row has, under these names.
+DETAILS = (
+    "collective", "nelems_in", "nelems_out", "group_size", "element", "group", "group_text",
+    "group_ranks", "group_seq", "sync_kind", "wait_stream", "wait_record",
+)  # fmt: skip
+
+
+def details(args: Args) -> str:
+    """The args of a collective or a synchronisation as compact JSON; "" for any other row."""
+    if args.collective is None and args.sync_kind is None and args.wait_stream is None:
+        return ""
+    given = ((name, getattr(args, name)) for name in DETAILS)
+    return msgspec.json.encode({k: v for k, v in given if v is not None}).decode()
 
 
 class Event(msgspec.Struct, gc=False):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from timesink.model.trace import DeviceInfo, TraceInfo
+from timesink.model.trace import DeviceInfo, ProcessGroup, TraceInfo
 from timesink.store.assemble import Assembler
 from timesink.store.schema import DEVICE_KINDS, Kind
 
@@ -52,6 +52,7 @@ def trace_info(
             (k, str(v)) for k, v in head.items() if _VERSIONS.search(k) and k != "schemaVersion"
         ),
         truncated=truncated,
+        groups=_groups(distributed.get("pg_config")),
     )
 
 
@@ -107,6 +108,27 @@ def _devices(properties: Any) -> tuple[DeviceInfo, ...]:
                 name=str(entry.get("name", "")),
                 memory_bytes=_first(_integer(entry.get("totalGlobalMem")), 0),
                 capability=(major, minor) if major is not None and minor is not None else (),
+            )
+        )
+    return tuple(out)
+
+
+def _groups(config: Any) -> tuple[ProcessGroup, ...]:
+    """The process groups this rank is in, from ``distributedInfo.pg_config`` (torch >= 2.3)."""
+    out = []
+    for entry in config if isinstance(config, list) else []:
+        if not isinstance(entry, dict):
+            continue
+        given = entry.get("ranks")
+        ranks = (
+            tuple(r for r in given if _integer(r) is not None) if isinstance(given, list) else ()
+        )
+        out.append(
+            ProcessGroup(
+                name=str(entry.get("pg_name", "")),
+                description=str(entry.get("pg_desc", "")),
+                size=_first(_integer(entry.get("pg_size")), len(ranks)),
+                ranks=ranks,
             )
         )
     return tuple(out)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from timesink.model.trace import DeviceInfo, QualityNote, TraceInfo
+from timesink.model.trace import DeviceInfo, ProcessGroup, QualityNote, TraceInfo
 from timesink.store import cache
 from timesink.store.trace import Trace
 
@@ -120,4 +120,9 @@ def info_from(plain: dict[str, Any], path: Path) -> TraceInfo:
         for d in plain["devices"]
     )
     versions = tuple((k, v) for k, v in plain["versions"])
-    return TraceInfo(**{**plain, "devices": devices, "versions": versions, "path": str(path)})
+    groups = tuple(
+        ProcessGroup(g["name"], g["description"], g["size"], tuple(g["ranks"]))
+        for g in plain["groups"]
+    )
+    parts = {"devices": devices, "versions": versions, "groups": groups, "path": str(path)}
+    return TraceInfo(**{**plain, **parts})

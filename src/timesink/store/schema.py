@@ -13,8 +13,8 @@ from enum import IntEnum
 import polars as pl
 
 #: Raised whenever a column, a kind or the meaning of either changes: old caches are then ignored.
-#: 1: first version.
-SCHEMA_VERSION = 1
+#: 1: first version. 2: ``details``.
+SCHEMA_VERSION = 2
 
 
 class Kind(IntEnum):
@@ -64,6 +64,7 @@ EVENTS: dict[str, pl.DataType] = {
     "module": pl.UInt32(),  # code: "Module Hierarchy" text
     "py_id": pl.Int64(),  # Python id (python_function rows)
     "py_parent": pl.Int64(),  # Python parent id
+    "details": pl.UInt32(),  # code: JSON of a collective's or a synchronisation's own args, or ""
 }
 
 #: Allocator rows (ph i, name [memory]), sorted by ts.
